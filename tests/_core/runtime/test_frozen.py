@@ -1,8 +1,7 @@
-"""Quickly made objects equal those of dataclasses, and a late value is made once, by its first reader."""
+"""Quick makers make what the classes make, and a late value is made once, by its first reader."""
 
 import copy
 import dataclasses
-import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -10,73 +9,68 @@ from typing import Any
 import pytest
 
 from llm_provider import Response, TokenLogprob, Usage
-from llm_provider._core.runtime.frozen import LateValue, quickly_made
+from llm_provider._core.runtime.frozen import LateValue, quick_maker
 from llm_provider._core.types.response import Choice
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
     first: int
     second: str = "2"
     third: list[int] = dataclasses.field(default_factory=list)
-    fourth: float = dataclasses.field(default=4.0, kw_only=True, repr=False)
+    fourth: float = dataclasses.field(default=4.0, repr=False)
 
 
-frozen = dataclasses.dataclass(frozen=True, slots=True)
-Plain: Any = frozen(type("Plain", (), dict(vars(Fields))))
-Quick: Any = quickly_made(frozen(type("Quick", (), dict(vars(Fields)))))
-"""The class that dataclasses makes, and that with the quick `__init__`."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Derived(Fields):
+    fifth: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fifth", 2 * self.first)
 
 
-@pytest.mark.parametrize(
-    ("positional", "named"),
-    [((1,), {}), ((1, "b"), {"fourth": 5.0}), ((1, "b", [3]), {}), ((), {"first": 1, "third": [4]})],
-)
-def test_it_takes_what_the_plain_one_takes(positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-    plain = Plain(*positional, **named)
-    quick = Quick(*positional, **named)
-    assert type(quick) is Quick
-    assert dataclasses.asdict(quick) == dataclasses.asdict(plain)
-    assert repr(quick) == repr(plain).replace("Plain", "Quick")
-    assert quick == Quick(*positional, **named)
+KINDS: Any = {kind: quick_maker(kind) for kind in (Fields, Derived, Usage, Response, Choice)}
+"""Classes that dataclasses makes, and their quick makers."""
 
 
-@pytest.mark.parametrize(
-    ("positional", "named"), [((), {}), ((1, "b", [3], 4.0), {}), ((1,), {"fifth": 5}), ((1,), {"first": 1})]
-)
-def test_it_refuses_what_the_plain_one_refuses(positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", [Fields, Derived])
+@pytest.mark.parametrize("named", [{"first": 1}, {"first": 1, "second": "b", "fourth": 5.0, "third": [3]}])
+def test_it_makes_what_the_class_makes(kind: Any, named: dict[str, Any]) -> None:
+    plain, quick = kind(**named), KINDS[kind](**named)
+    assert type(quick) is kind
+    assert quick == plain
+    assert (repr(quick), dataclasses.asdict(quick)) == (repr(plain), dataclasses.asdict(plain))
+
+
+@pytest.mark.parametrize("named", [{}, {"first": 1, "fifth": 5}, {"second": "b"}])
+def test_it_refuses_what_the_class_refuses(named: dict[str, Any]) -> None:
     messages = []
-    for kind in (Plain, Quick):
+    for make in (Fields, KINDS[Fields]):
         with pytest.raises(TypeError) as caught:
-            kind(*positional, **named)
-        messages.append(str(caught.value).partition("__init__")[2])
+            make(**named)
+        messages.append(str(caught.value).partition("()")[2])
     assert messages[0] == messages[1]
 
 
-def test_it_is_frozen_and_behaves_like_one() -> None:
-    quick = Quick(1)
+def test_what_it_makes_is_frozen_and_behaves_like_the_plain_one() -> None:
+    quick = KINDS[Fields](first=1)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        quick.first = 2  # type: ignore[misc]  # it is frozen
+        quick.first = 2
     with pytest.raises(dataclasses.FrozenInstanceError):
-        del quick.first  # type: ignore[misc]  # as above
-    assert Quick(1).third is not Quick(1).third
-    assert dataclasses.replace(quick, second="b") == Quick(1, "b")
+        del quick.first
+    assert KINDS[Fields](first=1).third is not quick.third
+    assert dataclasses.replace(quick, second="b") == Fields(first=1, second="b")
     assert pickle.loads(pickle.dumps(quick)) == copy.deepcopy(quick) == quick
-    assert inspect.signature(Quick).parameters.keys() == inspect.signature(Plain).parameters.keys()
-    assert inspect.signature(Quick).parameters["first"].annotation in (int, "int")
 
 
-def test_subclasses_stay_what_they_are() -> None:
-    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-    class Marked(Usage):
-        mark: str = ""
-
-    class Noted(Response):
-        """With a dictionary of its own."""
-
-    marked = Marked(input_tokens=3, mark="m")
-    assert (type(marked), marked.input_tokens, marked.mark) == (Marked, 3, "m")
-    noted = Noted(choices=(Choice(text="Hi"),), usage=marked, model="m", provider="p")
-    assert (type(noted), noted.text) == (Noted, "Hi")
+def test_the_values_that_users_receive_are_of_their_classes() -> None:
+    choice, usage = KINDS[Choice](text="Hi"), KINDS[Usage](input_tokens=3)
+    response = KINDS[Response](choices=(choice,), usage=usage, model="m", provider="p")
+    assert response == Response(
+        choices=(Choice(text="Hi"),), usage=Usage(input_tokens=3), model="m", provider="p"
+    )
+    assert [type(each) for each in (response, choice, usage)] == [Response, Choice, Usage]
+    assert KINDS[Choice]().message is not KINDS[Choice]().message
 
 
 # --- fields that are made when they are read -------------------------------------------------------------

@@ -100,6 +100,28 @@ def test_anything_else_is_our_error(value: Any) -> None:
         json.loads(canonical(value))
 
 
+INTEGERS = st.builds(
+    lambda digits, sign: sign * (10**digits - 2), st.integers(1, 25), st.sampled_from([1, -1])
+)
+NUMBERS = st.recursive(
+    INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text("09-", max_size=25),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a0", max_size=22), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(NUMBERS) | st.dictionaries(st.text("ab"), NUMBERS) | INTEGERS,
+    st.sampled_from(["args", "input", "content"]),
+    st.sampled_from([None, 1, "\t"]),
+)
+def test_numbers_that_a_model_wrote_are_read_exactly(value: Any, field: str, indent: Any) -> None:
+    body = {"id": "id-" + "0" * 24, field: value}
+    text = json.dumps(body, indent=indent, separators=None if indent else (",", ":"))
+    assert repr(loads(text.encode())) == repr(body)
+
+
 LARGE_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},é\0', max_size=4),
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text("a[", max_size=2), inner, max_size=4),
@@ -136,6 +158,7 @@ def test_they_read_as_in_one(body: bytes, piece: int, string: int, position: int
     changed = body[:position] + bytes([damage]) + body[position + 1 :]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_pieces, "LARGE", 1)
+        patch.setattr(json_pieces, "_SHORT", 0)
         patch.setattr(json_pieces, "_PIECE", piece)
         patch.setattr(json_pieces, "_LONG_STRING", string)
         for text in (body, body[:position], changed):
@@ -184,6 +207,7 @@ def test_values_are_counted(monkeypatch: pytest.MonkeyPatch, body: bytes) -> Non
         return 1 + sum(map(count, value)) if isinstance(value, list) else 1
 
     monkeypatch.setattr(json_pieces, "LARGE", 1)
+    monkeypatch.setattr(json_pieces, "_SHORT", 0)
     values = count(json.loads(body))
     monkeypatch.setattr(json_pieces, "MOST_VALUES", values)
     assert loads(body) == json.loads(body)

@@ -161,11 +161,12 @@ class Lane:
             return None
         index, outcome = read
         self.read += 1
+        if isinstance(outcome, PaidResult):
+            self.answered += 1
+            self._early_stop.stored += 1
+            return index, outcome
         if not isinstance(outcome, Call):
-            if isinstance(outcome, PaidResult):
-                self.answered += 1
-                self._early_stop.stored += 1
-            elif self._early_stop.note_row(outcome, is_sent=False) and self._is_open:
+            if self._early_stop.note_row(outcome, is_sent=False) and self._is_open:
                 self.work.end_early()
             return index, outcome
         self.unanswered[index] = outcome

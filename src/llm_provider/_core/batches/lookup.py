@@ -35,7 +35,7 @@ from ..journey.engine import Engine
 from ..journey.lookup import READING
 from ..json_values import JSONObject
 from ..money.totals import find_tracks
-from ..requests.request import Request, describe_input, describe_prompt
+from ..requests.request import Request, describe_input, describe_prompt, make_request
 from ..runtime import clock, randomness
 from ..runtime.json_pieces import canonical
 from ..store.entry import key_frame
@@ -140,8 +140,12 @@ class Template:
             return None
         return encoded if len(encoded) <= self._room else None
 
-    def key(self, encoded: bytes) -> str:
-        """The cache key of a prompt's first sample. `encoded` is the result of `fits` for the prompt."""
+    def key(self, prompt: object) -> str | None:
+        """The cache key of a prompt's first sample; None if the prompt does not fit."""
+        # The text is not kept: orjson's short texts lie in large blocks of memory, which take some time.
+        encoded = self.fits(prompt)
+        if encoded is None:
+            return None
         return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
 
     def describe(self, prompt: Any) -> str | list[Message] | None:
@@ -150,10 +154,8 @@ class Template:
             describe_prompt((*self._before, {**self._message, "content": prompt})) if self._before else prompt
         )
 
-    def fill_in(
-        self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
-    ) -> Call[Response]:
-        """The call of a prompt, as `prepare` makes it. Its lookup began at `started`, a monotonic time."""
+    def fill_in(self, prompt: Prompt, started: float, key: str | None = None) -> Call[Response]:
+        """The call of a prompt that fits, as `prepare` makes it. Its lookup began at a monotonic time."""
         filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
         filled.payload = inner = filled.payload.copy()
         for step in self._path[:-1]:
@@ -161,9 +163,9 @@ class Template:
         inner[self._path[-1]] = prompt
         messages = (*self._before, {**self._message, "content": prompt})
         return Call(
-            request=Request(messages=messages, **self._asked_alike),
+            request=make_request(messages=messages, **self._asked_alike),
             encoded=filled,
-            body=b"".join((self._prefix, encoded, self._suffix)),
+            body=b"".join((self._prefix, orjson.dumps(prompt), self._suffix)),
             started=started,
             first_key=key,
             tracks=self.call.tracks,
@@ -263,13 +265,12 @@ def _by_template(
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = clock.perf_counter()
-        texts = list(map(shared.fits, prompts)) if by_template else [None] * len(prompts)
-        keys = [shared.key(text) if text and reads else None for text in texts]
+        keys = list(map(shared.key, prompts)) if by_template and reads else [None] * len(prompts)
         ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}
-        for prompt, text, key in zip(prompts, texts, keys, strict=True):
+        for prompt, key in zip(prompts, keys, strict=True):
             if engine.closed:
                 engine.refuse_closed()
-            if text is None:
+            if key is None and (reads or not by_template or shared.fits(prompt) is None):
                 yield by_itself(prompt)
             else:
                 result: Result | None = None
@@ -281,14 +282,13 @@ def _by_template(
                     try:
                         # A missing key is looked up again: its answer may have been stored meanwhile.
                         entry = cache.get_here(key, ahead.pop(key, None))
-                        result = engine.answer_from(call, entry, started, key)
+                        result = engine.answer_from(call, entry, started, key, shared.describe(prompt))
                     except LLMError as error:
-                        result = error
+                        result, error.prompt = error, shared.describe(prompt)
                 if result is not None:
-                    object.__setattr__(result, "prompt", shared.describe(prompt))
                     yield result if metadata is None else with_metadata(result, call.metadata)
                 else:
-                    filled = shared.fill_in(prompt, text, started, key)
+                    filled = shared.fill_in(prompt, started, key)
                     is_missing = call.cache == "only" and not cache.has_second_level
                     missing = engine.missing(filled, filled.parts[0]) if is_missing else None
                     yield filled if missing is None else with_metadata(missing, filled.metadata)

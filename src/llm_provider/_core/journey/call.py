@@ -24,9 +24,9 @@ from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
 from ..store.entry import Entry, Question, cache_key
-from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of, text_to_parse
+from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of, make_delta, text_to_parse
 from ..types.response import Choice, Response
-from ..types.usage import Timing, Usage
+from ..types.usage import Usage, make_timing
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def delta_of_choice(choice: Choice, index: int, response_format: object = None) 
     text = choice.text
     if response_format is not None and (answer := text_to_parse(choice)) != text:
         text = Commentary(text, answer)
-    return Delta(text=text, reasoning=choice.reasoning, tool_calls=calls, index=index)
+    return make_delta(text=text, reasoning=choice.reasoning, tool_calls=calls, index=index)
 
 
 def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:
@@ -174,7 +174,7 @@ class Operation(Exchange, Generic[R, T]):
         """
         return True
 
-    def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
+    def restore(self, call: Call[T], entry: Entry, answer: Any, started: float, prompt: Any = None) -> T:
         """The result of a call of one part, perhaps with another prompt, that the cache answers."""
         return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
 
@@ -398,7 +398,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "price": sum_of_prices([sample.price for sample in samples]),
         "stored_price": sum_stored_prices(samples),
         "cached": all(sample.cached for sample in samples),
-        "timing": Timing(
+        "timing": make_timing(
             queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
         ),
         "failures": sent.failures,

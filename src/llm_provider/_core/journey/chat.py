@@ -21,8 +21,8 @@ from ..runtime import clock
 from ..runtime.json_pieces import canonical, loads, write_exactly
 from ..runtime.warning import warn_user
 from ..store.entry import Entry
-from ..types.response import Choice, Response
-from ..types.usage import Timing, Usage
+from ..types.response import Choice, Response, make_response
+from ..types.usage import Usage, make_timing
 from .call import Call, Operation, Sample, sum_stored_prices
 from .sent_requests import sum_of_prices
 
@@ -159,10 +159,12 @@ class Chat(Operation[Request, Response]):
                 return False
         return True
 
-    def restore(self, call: Call[Response], entry: Entry, answer: Any, started: float) -> Response:
+    def restore(
+        self, call: Call[Response], entry: Entry, answer: Any, started: float, prompt: Any = None
+    ) -> Response:
         """The response of an entry, which costs nothing."""
         total, structure = clock.perf_counter() - started, call.encoded.structure
-        return Response(
+        return make_response(
             choices=answer.choices if call.request.tools is None else _bind_tools(call, answer.choices),
             usage=answer.usage or Usage(),
             model=answer.model or call.target.model,
@@ -171,12 +173,12 @@ class Chat(Operation[Request, Response]):
             cost=0.0,
             price=entry.price,
             cached=True,
-            timing=Timing(total=total, overhead=total),
+            timing=make_timing(total=total, overhead=total),
             body=entry.body,
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
-            prompt=describe_prompt(call.request.messages),
+            prompt=describe_prompt(call.request.messages) if prompt is None else prompt,
             origins=() if entry.origin is None else (entry.origin,),
             cache_keys=(answer.key,),
         )
@@ -196,7 +198,7 @@ class Chat(Operation[Request, Response]):
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
             price, stored = sum_of_prices([sample.price for sample in samples]), sum_stored_prices(samples)
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
-        return Response(
+        return make_response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
             usage=sent.usage_with(samples),
             model=first.answer.model or call.target.model,
@@ -206,7 +208,7 @@ class Chat(Operation[Request, Response]):
             price=price,
             stored_price=stored,
             cached=cached,
-            timing=Timing(
+            timing=make_timing(
                 queue=slowest.queue,
                 first_token=slowest.first_token,
                 total=total,

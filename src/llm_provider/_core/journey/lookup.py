@@ -212,18 +212,20 @@ class LookupEngine:
             await asyncio.sleep(0)
         return result
 
-    def answer_from(self, call: Call[T], entry: Entry | None, started: float, key: str) -> T | None:
+    def answer_from(
+        self, call: Call[T], entry: Entry | None, started: float, key: str, prompt: Any = None
+    ) -> T | None:
         """The result of a call of one part from its cache entry; None if the entry cannot be served.
 
-        `call` may be one that differs in its prompt, and so in its `key`. `started` is the monotonic time at
-        which the user made it. A strict call raises `ModelDriftError` if another model answered than before.
+        `call` may differ in its `prompt`, and so in its `key`. `started` is the monotonic time at which the
+        user made it. A strict call raises `ModelDriftError` if another model answered than before.
         """
         if entry is None or (answer := self.decode_entry(call, entry, key)) is None:
             return None
         change = self.recorder.hit(call, answer)
         if change is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
-        result = call.operation.restore(call, entry, answer, started)
+        result = call.operation.restore(call, entry, answer, started, prompt)
         return result if not call.listeners else tell_lookup(call, started, result)
 
     def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:

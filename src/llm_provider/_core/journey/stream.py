@@ -24,7 +24,7 @@ from ..pace.call_limits import Timeouts
 from ..runtime import clock, event_loop
 from ..runtime.interrupts import shorten_interrupt
 from ..runtime.threads import result_in_thread
-from ..types.messages import Delta, Step, delta_of
+from ..types.messages import Delta, Step, delta_of, make_delta
 from ..types.response import Response, Result, T_co
 from .call import Call, Emit, delta_of_choice
 
@@ -113,7 +113,7 @@ class Stream(_Running[T_co]):
             if not self._take(arrived):
                 raise StopIteration
         step = self._here.popleft()
-        return Delta(text=step) if isinstance(step, str) else step
+        return make_delta(text=step) if isinstance(step, str) else step
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +152,7 @@ class AsyncStream(_Running[T_co]):
             if not self._take(arrived):
                 raise StopAsyncIteration
         step = self._here.popleft()
-        return Delta(text=step) if isinstance(step, str) else step
+        return make_delta(text=step) if isinstance(step, str) else step
 
     async def aclose(self) -> None:
         """The same as `close`. Asynchronous iterators have this name for it."""

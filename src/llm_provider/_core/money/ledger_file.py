@@ -20,7 +20,7 @@ from ..runtime.files import file_remedy, full_disk
 from ..runtime.forks import reset_in_child
 from ..runtime.json_pieces import loads
 from ..runtime.warning import warn_user
-from ..types.usage import COUNTS, Usage
+from ..types.usage import COUNTS, make_usage
 from .model_drift import Answered
 from .totals import POSTING_KINDS, Key, Posting, PostingKind
 
@@ -206,7 +206,7 @@ def posting_of(line: JSONObject) -> Posting:
         cast("PostingKind", line["outcome"]),
         Key(**{name: line[name] for name in _NAMES}, delivery=line.get("delivery", "live")),
         cast("Decimal | None", _amount(line.get("usd"))),
-        Usage(**line["usage"]) if "usage" in line else None,
+        make_usage(**line["usage"]) if "usage" in line else None,
         cast("Decimal | None", _amount(line.get("at_most"))),
         line.get("served_by"),
     )

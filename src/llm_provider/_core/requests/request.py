@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping, JSONObject
-from ..runtime.frozen import quickly_made
+from ..runtime.frozen import quick_maker
 from ..runtime.json_pieces import replace_halves
 from ..types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_headers, check_key, number
@@ -60,7 +60,6 @@ class CommonArguments:
     base_url: str | None = None
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(CommonArguments):
     """One call as the user asked for it. `Request.build` makes it."""
@@ -108,7 +107,7 @@ class Request(CommonArguments):
                 check_together(checked)
             if system is not None:
                 conversation = ({"role": "system", "content": system}, *conversation)
-        return cls(model=model, messages=conversation, **checked)
+        return make_request(model=model, messages=conversation, **checked)
 
     @property
     def tool_names(self) -> frozenset[str]:
@@ -128,6 +127,9 @@ class Request(CommonArguments):
             for message in self.messages
         )  # fmt: skip
         return replace(self, messages=mended)
+
+
+make_request = quick_maker(Request)
 
 
 def seal(parameters: Any) -> None:

@@ -143,13 +143,8 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
         start = value.index(b"\n", _CHECKSUM_BYTES) + 1
         head = orjson.loads(value[_CHECKSUM_BYTES:start])
         end = start + head["size"]
-        seconds, created, served, price, origin = (
-            head["seconds"],
-            head["created"],
-            head.get("served"),
-            head.get("price"),
-            head.get("origin"),
-        )
+        seconds, created = head["seconds"], head["created"]
+        served, price, origin = head.get("served"), head.get("price"), head.get("origin")
         # A head that another program wrote may have a valid checksum. Only this sum needs them to be numbers.
         seconds + created + (price if "price" in head else 0) + end
     except (ValueError, KeyError, TypeError):
@@ -159,7 +154,7 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
     if origin is not None and type(origin) is not dict:
         return None
     # A value that was damaged on disk counts as absent, and the call that follows writes it again.
-    intact = value.startswith(_checksum(key, memoryview(value)[_CHECKSUM_BYTES:end]))
+    intact = value.startswith(_checksum(key, value[_CHECKSUM_BYTES:end]))
     return Entry(value[start:end], seconds, created, served, None, price, origin) if intact else None
 
 
@@ -208,9 +203,9 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _checksum(key: str, stored: bytes | memoryview) -> bytes:
+def _checksum(key: str, stored: bytes) -> bytes:
     # Processors have instructions for SHA-256: the checksum of a hit takes a third less than with BLAKE2b.
-    return hashlib.sha256(b"".join((key.encode(), stored))).digest()[:_CHECKSUM_BYTES]
+    return hashlib.sha256(key.encode() + stored).digest()[:_CHECKSUM_BYTES]
 
 
 def cache_key(

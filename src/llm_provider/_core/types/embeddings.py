@@ -7,11 +7,10 @@ from typing import Any, overload
 from .. import doors
 from ..errors import MissingDependencyError
 from ..hints import Hinting, missing_attribute
-from ..runtime.frozen import quickly_made, with_late_field
+from ..runtime.frozen import with_late_field
 from .usage import PaidResult, ServedBy, cost_text
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embeddings(PaidResult, Hinting):
     """The vectors of some texts, in the order of the texts.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from ..errors import ToolArgumentsError
 from ..hints import NoMapping, missing_attribute
-from ..runtime.frozen import quickly_made
+from ..runtime.frozen import quick_maker
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]
 """Why a model stopped, in one vocabulary for every provider."""
@@ -161,7 +161,6 @@ class _PartOfAnswer(NoMapping):
     """The answer, and how many of its pieces had come, in a stream with a `response_format`."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta(_PartOfAnswer):
     """The part of an answer that one step of a stream added. `str(delta)` is its text.
@@ -212,6 +211,8 @@ class Delta(_PartOfAnswer):
         return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
 
 
+make_delta = quick_maker(Delta)
+
 Step: TypeAlias = Delta | str
 """One step of a stream before its reader takes it; empty where the step added nothing.
 
@@ -235,4 +236,4 @@ class Commentary(str):
 
 def delta_of(step: Step) -> Delta:
     """The `Delta` of a step."""
-    return Delta(text=step) if isinstance(step, str) else step
+    return make_delta(text=step) if isinstance(step, str) else step

@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
-from ..runtime.frozen import quickly_made, with_late_field
+from ..runtime.frozen import quick_maker, with_late_field
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult, text_to_parse
 from .score_values import list_scores, with_scores
 from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
@@ -44,7 +44,6 @@ else:
     T_co = TypeVar("T_co", covariant=True)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(NoMapping):
     """One sample of an answer. `message` can be appended to the conversation."""
@@ -58,6 +57,7 @@ class Choice(NoMapping):
 
 
 with_late_field(Choice, "logprobs")
+make_choice = quick_maker(Choice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,6 @@ class ToolRounds:
     results: tuple[ToolResult, ...]
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response(PaidResult, NoMapping, Generic[T_co]):
     """A complete answer. It is the same whether it was streamed, awaited or read from the cache.
@@ -434,6 +433,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def _repr_html_(self) -> str:
         return doors.results_views.response_as_html(self)
 
+
+make_response = quick_maker(Response)
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 

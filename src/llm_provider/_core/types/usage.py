@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 from ..errors import READERS, FailedAttempt
 from ..hints import NoMapping
 from ..json_values import check_fields
-from ..runtime.frozen import quickly_made
+from ..runtime.frozen import quick_maker
 from ..words import format_cost, format_usd
 from .score_values import Scorable
 
@@ -22,7 +22,6 @@ CostBounds: TypeAlias = tuple[float, float | None]
 """The least and the most USD of a cost that is not known. The second is None where nothing bounds it."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(NoMapping):
     """Token counts of one call, defined for every provider as in OpenTelemetry's GenAI conventions.
@@ -71,18 +70,19 @@ class Usage(NoMapping):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS})
+        return make_usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS})
 
     def __repr__(self) -> str:
         counts = (f"{name}={getattr(self, name)}" for name in COUNTS if getattr(self, name))
         return f"Usage({', '.join(counts)})"
 
 
+make_usage = quick_maker(Usage)
+
 COUNTS = tuple(entry.name for entry in fields(Usage))
 """The names of the counts of a `Usage`."""
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The durations of one call, in seconds of a monotonic clock.
@@ -99,6 +99,8 @@ class Timing:
     attempts: int = 0
     overhead: float = 0.0
 
+
+make_timing = quick_maker(Timing)
 
 NO_TIMING = Timing()
 """The timing of an answer that nobody measured."""

@@ -20,7 +20,7 @@ from ..._core.requests.request import (
     check_parameters,
     seal,
 )
-from ..._core.runtime.frozen import quickly_made, with_late_field
+from ..._core.runtime.frozen import with_late_field
 from ..._core.types.messages import Message
 from ..._core.types.results_table import OtherResult
 from ..._core.types.score_values import list_scores
@@ -104,7 +104,6 @@ class DecideRequest(CommonArguments):
         return Request(model=self.model, messages=messages, **shared, **parameters)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(Hinting):
     """The answer to one question. What its kind of question does not have is None.
@@ -184,7 +183,6 @@ class Decision(Hinting):
         return cls(**known, value=known.get("score") if known["kind"] == "score" else value)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions(OtherResult, Hinting):
     """The answers to some questions about one input, in the order of the questions.

@@ -12,7 +12,7 @@ from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_val
 from ..._core.requests.checks import ScoreMethod, flag, one_of
 from ..._core.requests.parameter_table import CHECKS
 from ..._core.requests.request import SHARED, TextRequest, check_model_name, check_parameters, seal
-from ..._core.runtime.frozen import quickly_made, with_late_field
+from ..._core.runtime.frozen import with_late_field
 from ..._core.runtime.json_pieces import canonical
 from ..._core.types.results_table import OtherResult
 from ..._core.types.score_values import list_scores
@@ -67,7 +67,6 @@ class ScoreRequest(TextRequest):
         return cls(model=model, context=str(context), inputs=tuple(map(str, texts)), **checked)
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score(Hinting):
     """How likely a model finds one continuation of a context.
@@ -103,7 +102,6 @@ class Score(Hinting):
 _COLUMNS = ("text", "logprob", "is_greedy", "bytes", "same_boundary", "token_ids")
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores(OtherResult, Hinting):
     """The scores of some continuations of one context, in their order.

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import Pair, read
+from llm_provider import LLMError
+from llm_provider._core.formats.openai_chat.decode import decode
 from llm_provider._core.formats.shared.replies import read_usage
-from openai_support import JSON_VALUES
+from openai_support import JSON_VALUES, completion
 
 PAIRS = {**read("shapes/openai"), **read("_features/quirks/any_server")}
 
@@ -54,3 +56,42 @@ def test_nonsense_counts_as_nothing(counts: dict[str, Any]) -> None:
     for tokens in dataclasses.asdict(read_usage(counts)).values():
         assert type(tokens) is int
         assert tokens >= 0
+
+
+EMPTY = st.sampled_from([None, "", [], {}, 0, False])
+MESSAGES = st.fixed_dictionaries(
+    {"content": st.text(min_size=1) | JSON_VALUES},
+    optional={
+        "role": st.just("assistant") | EMPTY,
+        "refusal": EMPTY | st.just("I will not."),
+        "annotations": EMPTY | st.just([{"type": "url_citation"}]),
+        "audio": EMPTY | st.just({"transcript": "Hi"}),
+        "reasoning": EMPTY | st.just("Hm"),
+        "tool_calls": EMPTY | st.just([{"id": "a", "function": {"name": "f", "arguments": "{}"}}]),
+        "mood": JSON_VALUES,
+    },
+)
+CHOICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "finish_reason": st.sampled_from([None, "stop", "STOP", "eos", "length", "tool_calls", "odd", 1]),
+        "logprobs": EMPTY | st.just({"content": [{"token": "a", "logprob": -1.0}]}),
+        "stop_reason": JSON_VALUES,
+    },
+)
+
+
+def read_message(message: dict[str, Any], choice: dict[str, Any]) -> object:
+    try:
+        return decode(completion(message, **choice))
+    except LLMError as error:
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@given(MESSAGES, CHOICES)
+def test_a_plain_message_is_read_as_one_with_a_field_that_says_nothing(
+    message: dict[str, Any], choice: dict[str, Any]
+) -> None:
+    """The field keeps the message from the short way, which most answers take."""
+    assert read_message(message, choice) == read_message({**message, "unused": None}, choice)

@@ -8,8 +8,8 @@ from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...runtime.json_pieces import canonical, write_exactly
 from ...types.messages import AssistantMessage, ToolCall
-from ...types.response import Choice
-from ...types.usage import Usage
+from ...types.response import make_choice
+from ...types.usage import Usage, make_usage
 from ..protocol import Answer, EncodedRequest, Iteration
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
@@ -58,7 +58,7 @@ def decode(reply: Any) -> Answer:
     counts, iterations = divide_usage(reply, usage(reply))
     return Answer(
         choices=(
-            Choice(
+            make_choice(
                 text=text,
                 reasoning=reasoning,
                 tool_calls=calls,
@@ -273,9 +273,10 @@ def count_unpriced_tools(reply: JSONMapping, usage: JSONMapping) -> int:
     others, content = count_other_models(usage), reply.get("content")
     runs = count(part(usage, "server_tool_use"), "code_execution_requests")
     blocks = [block for block in dicts(content) if block.get("type") == "server_tool_use"]
-    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
-        return others
-    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
+    if blocks:
+        if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
+            return others
+        runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
     # A container with files is billed without a run too.
     return others + (runs or int(isinstance(reply.get("container"), dict)))
 
@@ -287,7 +288,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
     Usage(input_tokens=95, output_tokens=7, cache_read_input_tokens=90)
     """
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
-    return Usage(
+    return make_usage(
         input_tokens=count(usage, "input_tokens") + read + written,
         output_tokens=count(usage, "output_tokens"),
         cache_read_input_tokens=read,

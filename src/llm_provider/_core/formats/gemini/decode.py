@@ -14,8 +14,8 @@ from ...json_values import JSONMapping, JSONObject
 from ...pace.headers import retry_delay
 from ...runtime.json_pieces import canonical
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
-from ...types.response import Choice
-from ...types.usage import Usage
+from ...types.response import Choice, make_choice
+from ...types.usage import Usage, make_usage
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import tell_apart
@@ -127,7 +127,7 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
         message["tool_calls"] = list(map(call_entry, calls))
     if parts:
         message["provider_specific_fields"] = {"provider": PROVIDER, "content": parts}
-    return Choice(
+    return make_choice(
         text=text,
         reasoning=reasoning,
         tool_calls=calls,
@@ -433,7 +433,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
-    return Usage(
+    return make_usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
         cache_read_input_tokens=count(usage, "cachedContentTokenCount"),

@@ -12,8 +12,8 @@ from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
 from ...runtime.json_pieces import canonical
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
-from ...types.response import Choice
-from ...types.usage import Usage
+from ...types.response import make_choice
+from ...types.usage import Usage, make_usage
 from ..gemini.decode import count_media, error_of
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
@@ -67,7 +67,7 @@ def decode(reply: Any) -> Answer:
     elif reason == "tool_calls" and not calls:
         reason = read_finish_word(f"{reply['status']} without a call")
     thoughts = [read_text(entry) for step in steps for entry in dicts(step.get("summary"))]
-    choice = Choice(
+    choice = make_choice(
         text=message["content"] or "",
         reasoning="\n\n".join(filter(None, thoughts)),
         tool_calls=calls,
@@ -269,7 +269,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
     if given <= 0:
         # Every interaction has an input: a part of the counts tells no price (promptfoo/promptfoo#10151).
         return Usage()
-    return Usage(
+    return make_usage(
         input_tokens=given,
         output_tokens=output + thoughts,
         cache_read_input_tokens=count(usage, "total_cached_tokens"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import AssistantMessage, ToolCall
-from ...types.response import Choice
+from ...types.response import Choice, make_choice
 from ...types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..protocol import Answer, EncodedRequest
@@ -42,6 +42,9 @@ _CALLS = frozenset({"tool_calls", "function_call"})
 
 _FIELDS = frozenset({"index", "message", "finish_reason", "logprobs"})
 """The fields of a choice."""
+
+_PLAIN = frozenset({"role", "content", "refusal", "annotations"})
+"""The fields of the message of most answers. All but `content` hold nothing that is kept."""
 
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
@@ -109,6 +112,11 @@ def _choice(choice: JSONObject, counts: Usage | None, reading: Reading) -> Choic
     elif type(message) is not dict:
         raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
     content, refusal = message.get("content"), message.get("refusal")
+    if (
+        type(content) is str and content and reason == "stop" and logprobs is None
+        and not refusal and _PLAIN.issuperset(message) and not message.get("annotations")
+    ):  # fmt: skip
+        return make_choice(text=content, message=AssistantMessage(role="assistant", content=content))
     text, reasoning = content, ""
     if content is not None and type(content) is not str:
         content, text, reasoning = reading.content(content)
@@ -128,7 +136,7 @@ def _choice(choice: JSONObject, counts: Usage | None, reading: Reading) -> Choic
         text = text_of(part(message, "audio").get("transcript")) or text_of(refusal) or ""
     if not (word or text or calls or reasoning or content or others or (counts and counts.total_tokens)):
         raise APIResponseValidationError("the answer is empty, and has no finish reason")
-    return Choice(
+    return make_choice(
         text=text,
         reasoning=reasoning,
         tool_calls=calls,

@@ -9,7 +9,7 @@ import orjson
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
-from ...types.response import Choice
+from ...types.response import make_choice
 from ...types.usage import Usage
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart
@@ -71,7 +71,7 @@ def decode(reply: object) -> Answer:
         if isinstance(entry.get("logprobs"), list)
         for logprob in entry["logprobs"]
     ]
-    choice = Choice(
+    choice = make_choice(
         text="".join(map(text_in, texts_of(items))),
         reasoning="\n\n".join(thoughts),
         tool_calls=calls,

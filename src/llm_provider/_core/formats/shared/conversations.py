@@ -112,6 +112,8 @@ def name_calls(identifiers: Iterable[object]) -> list[str]:
 
 def tell_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls of one answer with the ids of `name_calls`."""
+    if not calls:
+        return ()
     names = zip(calls, name_calls(call.id for call in calls), strict=True)
     return tuple([call if call.id == name else replace(call, id=name) for call, name in names])
 

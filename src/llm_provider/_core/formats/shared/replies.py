@@ -17,8 +17,8 @@ from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
 from ...runtime.json_pieces import JSONLimitError, loads, write_exactly
 from ...runtime.warning import warn_user
-from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
-from ...types.usage import Usage
+from ...types.messages import FinishReason, Step, ToolCall, delta_of, make_delta
+from ...types.usage import Usage, make_usage
 from ..transport.wire import BYTE_ORDER_MARK
 from .errors import error_fields, from_answer
 
@@ -91,7 +91,7 @@ def reports_error(body: JSONMapping, answer: str) -> bool:
 def read_object(value: object, answer: str, what: str = "answer") -> JSONObject:
     """A reply or an event as an object; raises the failure that `error_in` finds."""
     body = value if type(value) is dict else expect_dict(value, what)
-    if (failure := error_in(body, answer)) is not None:
+    if reports_error(body, answer) and (failure := error_in(body, answer)) is not None:
         raise failure
     return body
 
@@ -144,7 +144,7 @@ def join_steps(steps: Iterable[Step]) -> Step:
     if len(filled) < 2:
         return filled[0] if filled else ""
     deltas = list(map(delta_of, filled))
-    return Delta(
+    return make_delta(
         text="".join([delta.text for delta in deltas]),
         reasoning="".join([delta.reasoning for delta in deltas]),
         tool_calls=tuple([call for delta in deltas for call in delta.tool_calls]),
@@ -154,7 +154,7 @@ def join_steps(steps: Iterable[Step]) -> Step:
 def number_step(step: Step, index: int) -> Step:
     """A step of a stream of several samples, with the number of its sample."""
     delta = delta_of(step)
-    return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
+    return make_delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
 
 
 def same(first: object, second: object) -> bool:
@@ -278,7 +278,7 @@ def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
     if not (any(details.values()) or any(written_details.values())) and (
         count(usage, "total_tokens") <= read + written
     ):
-        return Usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
+        return make_usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
     reasoning = count(written_details, "reasoning_tokens")
     media = {name: count(details, name) for name in _MEDIA}
     outside = [name for name, tokens in media.items() if tokens > read]
@@ -294,7 +294,7 @@ def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
             written += unnamed
             reasoning = reasoning or unnamed
     lifetimes = part(details, "cache_creation_token_details")
-    return Usage(
+    return make_usage(
         input_tokens=read,
         output_tokens=written,
         cache_read_input_tokens=count(details, "cached_tokens") or hits,
@@ -369,6 +369,8 @@ def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
 def count_other_models(usage: JSONMapping) -> int:
     """The iterations of advisors, and of models that declined before the one that answered."""
     entries = dicts(usage.get("iterations"))
+    if not entries:
+        return 0
     served = next((entry.get("model") for entry in entries if entry.get("type") == "fallback_message"), None)
     return sum(
         entry.get("type") == "advisor_message" or served not in (None, entry.get("model") or served)
