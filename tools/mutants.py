@@ -100,7 +100,9 @@ def trace(names: Sequence[str]) -> None:
         file = TRACES / name.replace("/", "-")
         options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
         report = ["-o", "junit_family=xunit1", f"--junitxml={file}.xml"]
-        command = [*(each for each in PYTEST if each != "-x"), *options, *report, f"tests/{name}"]
+        # A test that takes too long would end the run, and the whole folder would have no trace.
+        kept = [each for each in PYTEST if each not in ("-x", "--timeout=60")]
+        command = [*kept, "--timeout=900", *options, *report, f"tests/{name}"]
         environment = {**make_environment(ROOT), "COVERAGE_FILE": f"{file}.coverage"}
         subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  # ours
 
@@ -224,14 +226,15 @@ class Trace:
 
 
 def name_test(case: Mapping[str, str]) -> str:
-    """The name of a test for pytest, from its line in a report.
+    """The name of a test for pytest, from its line in a report. The file of a state machine is hypothesis's.
 
-    >>> name_test({"file": "tests/test_a.py", "classname": "tests.test_a.TestB", "name": "test_c[1]"})
-    'tests/test_a.py::TestB::test_c[1]'
+    >>> name_test({"classname": "tests._core.test_a.TestB", "name": "test_c[1]"})
+    'tests/_core/test_a.py::TestB::test_c[1]'
     """
-    folder = case["classname"].rpartition(".")[2]
-    parts = [case["file"], *([folder] if folder.startswith("Test") else []), case["name"]]
-    return "::".join(parts)
+    module, _, last = case["classname"].rpartition(".")
+    folder = [last] if last.startswith("Test") else []
+    path = (module if folder else case["classname"]).replace(".", "/")
+    return "::".join([f"{path}.py", *folder, case["name"]])
 
 
 class Copy:

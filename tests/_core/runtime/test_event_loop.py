@@ -183,13 +183,14 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(
     functions += [tool_loop.run_and_wait, stream.__mro__[1].__init__, stream.__next__]
     codes = {function.__code__ for function in functions}
     lines, last = 0, 0
+    before = sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
         if frame.f_code in codes and event == "line":
             lines += 1
             if lines == last:
-                sys.settrace(None)
+                sys.settrace(before)
                 interrupted.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
                 time.sleep(0.02)  # the loop goes on meanwhile
                 raise KeyboardInterrupt

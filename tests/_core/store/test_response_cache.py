@@ -2,8 +2,9 @@
 
 import contextlib
 import sqlite3
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,30 @@ def test_a_key_is_in_no_file(client: Client, own_cache: Path) -> None:
     client.call(MODEL, "Hi", api_key="sk-canary-7f3a")
     client.cache.close()
     assert not any(b"canary" in path.read_bytes() for path in own_cache.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda cache, _: cache.flush() or len(list(ResponseCache(cache.directory).find_keys())),
+        lambda cache, _: len(cache.find_keys()),
+        lambda cache, _: cache.verify().entries,
+        lambda cache, _: cache.prune(older_than=0, dry_run=True),
+        lambda cache, path: cache.export(path / "answers.jsonl"),
+        lambda cache, _: cache.close() or len(list(ResponseCache(cache.directory).find_keys())),
+    ],
+    ids=["flush", "find_keys", "verify", "prune", "export", "close"],
+)
+def test_what_a_user_asks_for_waits_for_the_answers_before_it(
+    tmp_path: Path, count: Callable[[ResponseCache, Path], int]
+) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    cache.put("first", ENTRY).result()
+    # The writer is busy while the second answer comes.
+    cache._writer.submit(lambda: time.sleep(0.3))
+    cache.put("second", ENTRY)
+    assert count(cache, tmp_path) == 2
+    cache.close()
 
 
 # --- when the disk is in the way -------------------------------------------------------------------------
