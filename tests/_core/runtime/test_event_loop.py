@@ -190,7 +190,7 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(
         if frame.f_code in codes and event == "line":
             lines += 1
             if lines == last:
-                sys.settrace(before)
+                sys.settrace(None)
                 interrupted.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
                 time.sleep(0.02)  # the loop goes on meanwhile
                 raise KeyboardInterrupt
@@ -202,6 +202,7 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(
         sys.settrace(trace)
         with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps the last traceback
             ask(client, f"{last}", **parameters)
+        sys.settrace(before)  # an error ends it
         assert wait_until(lambda: count_all_tasks() == idle, 5), (interrupted[-1], kept)
     assert last > 10
     del kept
