@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -91,6 +92,22 @@ def test_what_a_user_asks_for_waits_for_the_answers_before_it(
 
 
 # --- when the disk is in the way -------------------------------------------------------------------------
+def test_closing_writes_what_came_while_the_disk_was_busy(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    cache.put("first", ENTRY).result()
+    with locked(tmp_path):
+        written = [cache.put("second", ENTRY)]
+        assert wait_until(lambda: not cache._writes._items)
+        written.append(cache.put("third", ENTRY))
+        closing = threading.Thread(target=cache.close)
+        closing.start()
+        time.sleep(0.05)
+        assert closing.is_alive()
+    closing.join()
+    assert [future.done() for future in written] == [True, True]
+    assert sorted(ResponseCache(tmp_path).find_keys()) == ["first", "second", "third"]
+
+
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Every database of a cache is locked by somebody else."""

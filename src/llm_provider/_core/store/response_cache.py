@@ -438,6 +438,8 @@ class ResponseCache:
         Args:
             wait: False to return at once and let the threads finish.
         """
+        if wait:
+            self._writes.flush()
         self._reader.close(wait=wait)
         if not self._writer.close(last=self._finish, wait=wait):
             self._close_files()
