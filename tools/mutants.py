@@ -61,7 +61,7 @@ MOST_SECONDS = 240.0
 PROGRAMS = 300
 """Programs of the simulation for a bug that no test has found."""
 
-PATIENCE = 3_000.0
+PATIENCE = {"pytest": 4 * MOST_SECONDS, "tests.simulation": 3_000.0}
 """Seconds after which a run counts as found: the library waits for ever. 300 programs may take 1,000."""
 
 PYTEST = (
@@ -300,7 +300,7 @@ class Copy:
             start_new_session=True,
         )
         try:
-            output, _ = process.communicate(timeout=PATIENCE)
+            output, _ = process.communicate(timeout=PATIENCE[command[2]])
         except subprocess.TimeoutExpired:
             return f"{command[2]} does not end"
         finally:
