@@ -174,20 +174,21 @@ class Trace:
     def find_tests(self, mutant: Mutant) -> list[str]:
         """The tests that run the line of a bug: a case of each, and further ones for `MOST_SECONDS`.
 
-        The tests of the module go before others, and the cheapest go first.
+        The tests of the module go before others, and the cheapest go first. Golden pairs of the module's
+        folder are cases of one test, and all are tried.
         """
         path = ROOT / mutant.path
         source = path.read_bytes()
         for scope in list_scopes(source, mutant):
             if names := self._list_runners(path, scope):
-                return self._choose(names, path.stem)
+                return self._choose(names, path)
         names = set()
         if name := name_definition(source, mutant.find_line(source)):
             for module in (ROOT / PACKAGE).rglob("*.py"):
                 lines = module.read_text(encoding="utf-8").splitlines()
                 naming = [number for number, line in enumerate(lines, 1) if re.search(rf"\b{name}\b", line)]
                 names |= self._list_runners(module, naming) if naming else set()
-        return self._choose(names, path.stem)
+        return self._choose(names, path)
 
     @functools.cache  # noqa: B019  # there is one trace
     def _list_contexts(self, path: Path) -> dict[int, set[str]]:
@@ -205,17 +206,20 @@ class Trace:
         contexts = self._list_contexts(path)
         return self._seconds.keys() & {name for line in lines for name in contexts.get(line, ())}
 
-    def _choose(self, names: set[str], module: str) -> list[str]:
+    def _choose(self, names: set[str], path: Path) -> list[str]:
         cases: Counter[str] = Counter()
         ranked = []
+        golden = f"[{path.parent.relative_to(ROOT / PACKAGE)}/"
         for name in sorted(names, key=lambda name: (self._seconds[name], name)):
             test = name.partition("[")[0]
             cases[test] += 1
-            ranked.append((cases[test] // 2, f"/test_{module}.py" not in test, self._seconds[name], name))
+            turn = 0 if golden in name else cases[test] // 2
+            ranked.append((turn, f"/test_{path.stem}.py" not in test, self._seconds[name], name))
         names_in_order = [name for *_, name in sorted(ranked)]
         sums = itertools.accumulate(self._seconds[name] for name in names_in_order)
         # A dear test, such as a golden story, may be the only one that asks for what the line does.
-        return names_in_order[: max(len(cases), sum(each <= MOST_SECONDS for each in sums))]
+        first = sum(turn == 0 for turn, *_ in ranked)
+        return names_in_order[: max(first, sum(each <= MOST_SECONDS for each in sums))]
 
     def divide(self, tests: Sequence[str]) -> list[list[str]]:
         """The first seconds of tests, and the rest: a start of pytest takes seconds too."""
