@@ -454,9 +454,7 @@ class ResponseCache:
         lost = self._lost + len(self._unwritten)
         if lost and "lost" not in self._warned:
             self._warned.add("lost")
-            self._warn(
-                f"{lost} answers could not be stored in {self.directory}; the next run pays for them again"
-            )
+            self._warn(f"{lost} answers could not be stored in {self.directory}; the next run pays again")
         self._close_files()
 
     def _close_files(self) -> None:
