@@ -51,7 +51,6 @@ WITHOUT_TESTS = {
     "_features/quirks/bills.py": "tests/_core/formats/shared/test_replies.py has what hosts report",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
     "_core/journey/connections.py": "test_doubts.py, test_sender.py and test_key_pool.py have what it opens",
-    "_core/journey/free_requests.py": "test_known_models.py, test_uploads.py and test_reconcile.py make them",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",
     "__main__.py": "one line, which tests/_features/cli/test_main.py runs as a program",

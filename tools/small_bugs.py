@@ -116,11 +116,10 @@ class _Finder:
         self._source = source
         lines = source.splitlines(keepends=True)
         self._starts = list(itertools.accumulate(map(len, lines), initial=0))
-        bounds = re.findall(
-            rb"^(_?[A-Z][A-Z_]+)(?:: [^=]+)? = (\d[\d_]*)(?:\*\*(\d+))?", source, re.MULTILINE
-        )
-        self._large = {name.decode() for name, size, power in bounds if int(size) ** int(power or 1) >= LARGE}
+        self._large = _list_large_bounds(source) | _list_public_bounds()
         """Bounds of sizes: one more is as good."""
+        self._beside_large: set[ast.expr] = set()
+        """Literals that are compared with one, as `0` in `(count or 0) > MOST`."""
         self._excluded = {number for number, line in enumerate(lines, 1) if b"pragma: no cover" in line}
 
     def find(self, node: ast.AST) -> Iterator[Change]:
@@ -151,6 +150,11 @@ class _Finder:
             yield from self._drop(name, node, parent)
         elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED and len(node.ops) == 1:
             yield from self._change_comparison(node)
+            if self._is_large(node):
+                operands = [
+                    value for value in (node.left, *node.comparators) if isinstance(value, ast.BoolOp)
+                ]
+                self._beside_large.update(value for operand in operands for value in operand.values)
         elif isinstance(node, ast.BoolOp) and not isinstance(node.values[-1], ast.Constant):
             for place in (0, -1):
                 values = [each for each in node.values if each is not node.values[place]]
@@ -162,14 +166,13 @@ class _Finder:
             return
         if name in ("test", "ifs") and not isinstance(parent, ast.While):
             yield "condition turned", *self._span(node), f"not ({self._text(node)})"
-        kind, number = _judge_number(name, node, parent)
-        is_beside_bound = isinstance(parent, ast.BinOp) and not self._large.isdisjoint(
-            re.findall(r"\w+", self._text(parent))
+        kind, number = _judge_number(name, node, parent, self._text(node))
+        is_beside_bound = node in self._beside_large or (
+            isinstance(parent, ast.BinOp) and self._is_large(parent)
         )
         if kind is not None and not is_beside_bound:
-            other = number + 1
-            if kind == "wrong index":
-                other = number - 1
+            # The place -1 is the place 0 in a sequence of one.
+            other = number - 1 if kind == "wrong index" and number else number + 1
             yield kind, *self._span(node), repr(not number if isinstance(number, bool) else other)
 
     def _drop(self, name: str, node: ast.stmt, parent: ast.AST) -> Iterator[Change]:
@@ -191,8 +194,7 @@ class _Finder:
         begin, end = self._span(node.left)[1], self._span(node.comparators[0])[0]
         between = self._source[begin:end].decode()
         sign, other, swapped = COMPARED[type(node.ops[0])]
-        words = re.findall(r"\w+", self._text(node))
-        if not MOMENTS.search(self._text(node)) and self._large.isdisjoint(words):
+        if not MOMENTS.search(self._text(node)) and not self._is_large(node):
             yield "off by one", begin, end, between.replace(sign, other)
         yield "swapped comparison", begin, end, between.replace(sign, swapped)
 
@@ -209,6 +211,11 @@ class _Finder:
                     text = f"{self._text(two)}{self._source[middle:rest].decode()}{self._text(one)}"
                     yield "swapped argument", begin, end, text
 
+    def _is_large(self, node: ast.expr) -> bool:
+        """Whether an expression has a large number or a large bound."""
+        words = re.findall(r"\w+", self._text(node))
+        return any(word in self._large or (word.isdigit() and int(word) >= LARGE) for word in words)
+
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         last, column = node.end_lineno, node.end_col_offset
         assert last is not None
@@ -220,7 +227,21 @@ class _Finder:
         return self._source[begin:end].decode()
 
 
-def _judge_number(name: str, node: ast.expr, parent: ast.AST) -> tuple[str | None, float]:
+def _list_large_bounds(source: bytes) -> set[str]:
+    """The constants of a module that are large numbers."""
+    bounds = re.findall(rb"^(_?[A-Z][A-Z_]+)(?:: [^=]+)? = (\d[\d_]*)(?:\*\*(\d+))?", source, re.MULTILINE)
+    return {name.decode() for name, size, power in bounds if int(size) ** int(power or 1) >= LARGE}
+
+
+@functools.cache
+def _list_public_bounds() -> frozenset[str]:
+    """The large constants of all modules that other modules may import."""
+    modules = (ROOT / PACKAGE).rglob("*.py")
+    names = (name for module in modules for name in _list_large_bounds(module.read_bytes()))
+    return frozenset(name for name in names if not name.startswith("_"))
+
+
+def _judge_number(name: str, node: ast.expr, parent: ast.AST, text: str) -> tuple[str | None, float]:
     """What is wrong if a literal is another number. In a large one, one more changes nothing."""
     literal = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     if not isinstance(literal, ast.Constant) or not isinstance(literal.value, bool | int | float):
@@ -233,7 +254,7 @@ def _judge_number(name: str, node: ast.expr, parent: ast.AST) -> tuple[str | Non
         is_default |= isinstance(parent, ast.keyword) and parent.arg not in CHECKED
         return "wrong default" if is_default else None, number
     if is_default:
-        return "wrong default", number
+        return "wrong default" if abs(number) < LARGE or text.startswith("0o") else None, number
     if isinstance(parent, ast.Subscript) and name == "slice":
         return "wrong index", number
     is_sum = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub)

@@ -31,7 +31,7 @@ KINDS = {
         ("rows.append(row)", ["forgotten record: pass"]),
         ("self.spent += cost", ["forgotten record: pass"]),
         ("self.rows[name] = row", ["forgotten record: pass"]),
-        ("x = self.rows[0]", ["wrong index: x = self.rows[-1]"]),
+        ("x = self.rows[0]", ["wrong index: x = self.rows[1]"]),
         ("x = self.rows[-1]", ["wrong index: x = self.rows[-2]"]),
         ("x = size + 1", ["off by one: x = size + 2"]),
         ("x = rows[1:]", ["off by one: x = rows[2:]"]),
@@ -63,6 +63,22 @@ KINDS = {
         ("x = Limits(most, most)", []),
         ("x = size + 1000", []),
         ("MOST = 10_000\nx = size < MOST", ["swapped comparison: x = size > MOST"]),
+        ("x = (count or 0) >= 500", ["swapped comparison: x = (count or 0) <= 500"]),
+        (
+            "x = (count or 0) > LONGEST_RETRY_AFTER",
+            ["swapped comparison: x = (count or 0) < LONGEST_RETRY_AFTER"],
+        ),
+        (
+            "x = (count or 0) > 2",
+            [
+                "off by one: x = (count or 0) >= 2",
+                "swapped comparison: x = (count or 0) < 2",
+                "wrong default: x = (count or 1) > 2",
+                "off by one: x = (count or 0) > 3",
+            ],
+        ),
+        ("x = count or 200", []),
+        ("x = make(path, mode or 0o600)", ["wrong default: x = make(path, mode or 385)"]),
         ("MOST = 2**26\nx = read(MOST + 1)", []),
     ],
 )

@@ -20,6 +20,9 @@ def test_rows_are_entered_once_although_they_are_read_twice(simulator: Simulator
         (record,) = Journal(first.cache.directory / "batches").records()
         before = record.path.read_bytes()
         assert batch.results().texts == ["2", "4", "6"]
+        # The contents of rows whose answers are stored are not kept twice.
+        assert b"1+1?" in before
+        assert b"1+1?" not in record.path.read_bytes()
         first.cache.prune(model="gpt-5.5")
     record.path.write_bytes(before)
     with Client(**settings) as second:

@@ -16,6 +16,7 @@ from llm_provider import (
     Results,
     SchemaMismatchError,
 )
+from llm_provider._core.batches.journal import Journal
 from llm_provider.simulator import Simulator
 
 
@@ -51,6 +52,14 @@ def test_a_row_has_the_live_body(client: Client, simulator: Simulator, parameter
         name: json.dumps(value) for name, value in live.items()
     }
     assert client.call(model, "Hi", **parameters).cached
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
+def test_the_journal_has_the_name_of_the_user_and_that_of_the_provider(client: Client, model: str) -> None:
+    client.submit_many(model, ["1+1?"])
+    (record,) = Journal(client.cache.directory / "batches").records()
+    assert record.header is not None
+    assert (record.header.model, record.header.name) == (model, model.rpartition("/")[2])
 
 
 def test_an_answer_that_does_not_fit_is_an_error_and_not_stored(client: Client, simulator: Simulator) -> None:

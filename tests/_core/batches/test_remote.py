@@ -12,13 +12,25 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
 
-from llm_provider import AuthenticationError, Budget, Client, Ledger, LLMError, NotFoundError, Response
+from llm_provider import (
+    AuthenticationError,
+    Budget,
+    Client,
+    Ledger,
+    LLMError,
+    NotFoundError,
+    PendingBatchError,
+    Response,
+)
+from llm_provider._core.batches import remote
 from llm_provider._core.batches.journal import KEPT_SECONDS, Journal
+from llm_provider._core.formats.shared.batches import RemoteBatch
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 
@@ -39,6 +51,26 @@ def test_polling_goes_on_through_failures(
         simulator.inject(fault, match="files.upload")
     (result,) = client.call_many(model, ["1+1?"], delivery="batch")
     assert result.text == "2"  # type: ignore[union-attr]  # it did not fail
+
+
+@pytest.mark.parametrize(
+    ("lines", "ends_at"),
+    [([b"whole\n"], 3), ([b"whole\n", b"more\n"], 3), ([b"cut"], None), ([b"whole\n", b"cut"], None)],
+)
+async def test_whole_lines_without_a_name_are_final_once_three_readings_agree(
+    monkeypatch: pytest.MonkeyPatch, lines: list[bytes], ends_at: int | None
+) -> None:
+    """The end of a line that was cut may still come."""
+    monkeypatch.setattr(remote, "_FIRST_PAUSE", 0.0)
+    record: Any = SimpleNamespace(id="b", rows={"1": ()}, created=time.time(), header=None)
+    missing = remote.MissingRows(record, patience=600.0)
+    batch = RemoteBatch(identifier="x", state="completed", ended=True, created=time.time(), total=1, done=1)
+    for reading in range(1, 6):
+        if reading == ends_at:
+            with pytest.raises(PendingBatchError, match="lines that name no row"):
+                await missing.judge(batch, 0, 0, lines, results_exist=True)
+            break
+        assert await missing.judge(batch, 0, 0, lines, results_exist=True) == "wait"
 
 
 def test_a_wrong_key_is_reported_at_once_and_not_shown(client: Client, simulator: Simulator) -> None:

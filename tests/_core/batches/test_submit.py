@@ -34,11 +34,13 @@ from llm_provider import (
     UncertainBatchError,
     UnknownPriceError,
 )
+from llm_provider._core.batches import submit
 from llm_provider._core.batches.job import Wanted
 from llm_provider._core.batches.journal import Journal
 from llm_provider._core.batches.submit import _ROW_OVERHEAD, fill_last, split_by_limits
 from llm_provider._core.formats.shared.batches import BatchLimits
 from llm_provider.simulator import Fault, Simulator
+from support import wait_until
 
 MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
 INPUTS = ["1+1?", "2+2?"]
@@ -127,6 +129,23 @@ def test_a_submission_whose_answer_is_lost_is_found(
     assert simulator.ledger().answered == 2
     # Another one is not submitted before the provider's list was read.
     assert simulator.ledger().faults == 2
+
+
+async def test_a_list_may_lack_a_new_batch_and_is_not_read_before(
+    client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submit, "_SETTLING_SECONDS", 3_600.0)
+    simulator.inject(Fault(abort_after=0), match="batches.create")
+    simulator.inject(Fault(body='{"data":[]}'), match="batches.list", times=None)
+    sending = asyncio.create_task(
+        client.acall_many("gpt-5.5", INPUTS, delivery="batch", cache="refresh"),
+    )
+    await asyncio.to_thread(wait_until, lambda: simulator.ledger().faults)
+    assert not (await asyncio.wait((sending,), timeout=0.5))[0]
+    assert simulator.ledger().faults == 1
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
 
 
 def test_a_refusal_is_tried_again_and_a_mistake_is_not(client: Client, simulator: Simulator) -> None:

@@ -1,17 +1,23 @@
 """The operation `chat`: kept answers and dropped parameters. Golden pairs have all that are dropped."""
 
+import json
+import threading
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from llm_provider import Client, UnsupportedParameterError
 from llm_provider._core.formats import registry
+from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.json_pieces import LARGE, takes_long
+from llm_provider._core.schemas.structure import Structure
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, ask
 
@@ -52,6 +58,16 @@ def test_answers_list_it_and_one_warning_names_it(simulator: Simulator, own_cach
     (warning,) = caught
     assert issubclass(warning.category, UserWarning)
     assert "gpt-6.1-sol does not accept temperature" in str(warning.message)
+
+
+@pytest.mark.parametrize("size", [0, LARGE, LARGE + 1])
+@pytest.mark.parametrize("runs_code", [None, False, True])
+async def test_what_takes_long_is_read_in_a_thread(size: int, runs_code: bool | None) -> None:
+    structure = None if runs_code is None else Structure("x", {}, json.loads, runs_code=runs_code)
+    call: Any = SimpleNamespace(encoded=SimpleNamespace(structure=structure))
+    thread = await Call.run_off_loop(call, lambda: threading.current_thread().name, bytes(size))
+    is_slow = takes_long(bytes(size)) or bool(runs_code)
+    assert thread == ("llm_provider-check" if is_slow else threading.current_thread().name)
 
 
 PENALTIES = {"presence_penalty", "frequency_penalty"}

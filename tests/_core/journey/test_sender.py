@@ -1,6 +1,7 @@
 """The live delivery: slots, retries, and errors as the user sees them."""
 
 import asyncio
+import itertools
 import json
 import pickle
 from collections.abc import Callable
@@ -53,6 +54,28 @@ def test_the_sdk_tells_how_many_attempts_preceded(client: Client, simulator: Sim
     received = [request.headers for request in simulator.requests()]
     assert [headers["x-stainless-retry-count"] for headers in received] == ["0", "1", "2"]
     assert {float(headers["x-stainless-read-timeout"]) for headers in received} == {45}
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(status=429, retry_after="0.05"), Fault(status=500), Fault(status=529)]
+)
+def test_a_call_waits_after_a_failure_for_as_long_as_it_says(
+    own_cache: Path, simulator: Simulator, fault: Fault
+) -> None:
+    """A gate holds it back after most refusals. After other failures it backs off by itself."""
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    simulator.inject(fault, times=3)
+    with Client(cache_dir=own_cache, telemetry=Telemetry(tracer_provider=provider)) as client:
+        assert client.call(CLAUDE, "Hi").timing.attempts == 4
+    (span,) = spans.get_finished_spans()
+    told = [dict(event.attributes or {}) for event in span.events]
+    for before, after in itertools.pairwise(told):
+        said, waited = before["llm_provider.attempt.retry_in"], after["llm_provider.attempt.wait"]
+        assert isinstance(said, float)
+        assert isinstance(waited, float)
+        assert 0.9 * said < waited
+        assert said > 0 or fault.status == 429  # the gate may be open again
 
 
 def test_a_retry_after_past_the_deadline_fails_at_once(client: Client, simulator: Simulator) -> None:

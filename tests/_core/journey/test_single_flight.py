@@ -2,14 +2,18 @@
 
 import asyncio
 import gc
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from llm_provider import CacheWarning, Client, SecondLevel
+from llm_provider._core.journey import single_flight
 from llm_provider._core.journey.sent_requests import SentRequests
 from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.runtime import clock
@@ -215,3 +219,33 @@ async def test_cancelling_leaves_no_lease(machine: Client, simulator: Simulator,
     with pytest.raises(asyncio.CancelledError):
         await task
     assert wait_until(lambda: not store.leases)
+
+
+async def test_a_lease_of_another_machine_is_asked_for_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    class Leasing:
+        def take_lease(self, name: str) -> Future[bool]:
+            asked.append(time.monotonic())
+            taken: Future[bool] = Future()
+            taken.set_result(len(asked) == 4)
+            return taken
+
+        def release_lease(self, name: str) -> None:
+            asked.append(0.0)
+
+    async def find(*_: object) -> None:
+        """Nothing is stored."""
+
+    async def deliver(*_: object) -> list[Any]:
+        return ["delivered"]
+
+    monkeypatch.setattr(single_flight, "_PAUSES", (0.02, 0.04))
+    call: Any = SimpleNamespace(key=str)
+    cache: Any = Leasing()
+    assert await single_flight.deliver_once(cache, call, [0], find, deliver) == ["delivered"]
+    assert asked.pop() == 0.0, "it is released"
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert all(pause >= least for pause, least in zip(pauses, (0.02, 0.04, 0.04), strict=True))

@@ -133,6 +133,7 @@ async def test_budgets_in_any_order_never_wait_for_each_other(tmp_path: Path, is
 async def test_the_amounts_have_as_many_digits_as_make_them_differ(needed: str, words: str) -> None:
     budget = Budget(0.02)
     (await budget.reserve(Decimal("0.01"))).settle(Decimal("0.00463012"))
+    assert "spent=$0.00463, " in repr(budget)
     with pytest.raises(BudgetExceededError) as caught:
         await budget.reserve(Decimal(needed))
     assert words in str(caught.value)

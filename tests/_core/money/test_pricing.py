@@ -239,3 +239,11 @@ def test_the_table_covers_the_direct_providers_and_hosts(shipped: PriceTable) ->
     assert providers > CLOUDS
     # The prices of windows follow from the standard ones.
     assert {row.variant.removesuffix(AT_MOST) for row in shipped} == VARIANTS - WINDOW_SHARES.keys()
+
+
+def test_prices_of_the_user_have_no_higher_figure_of_the_table_beside_them(shipped: PriceTable) -> None:
+    for bound in [row for row in shipped if row.variant == f"standard{AT_MOST}"][:3]:
+        same = {name: getattr(bound, name) for name in ("provider", "model", "effective_from")}
+        table = PriceTable.load(overrides=[{**same, "input": 1, "output": 2}])
+        (only,) = table.applicable(bound.provider, bound.model, input_tokens=10**9)
+        assert (only.input, only.output) == (1, 2)

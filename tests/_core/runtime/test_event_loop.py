@@ -183,6 +183,7 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(
     functions += [tool_loop.run_and_wait, stream.__mro__[1].__init__, stream.__next__]
     codes = {function.__code__ for function in functions}
     lines, last = 0, 0
+    before = sys.gettrace()
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
@@ -201,6 +202,7 @@ def test_an_interrupt_at_any_line_leaves_no_call_behind(
         sys.settrace(trace)
         with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps the last traceback
             ask(client, f"{last}", **parameters)
+        sys.settrace(before)  # an error ends it
         assert wait_until(lambda: count_all_tasks() == idle, 5), (interrupted[-1], kept)
     assert last > 10
     del kept

@@ -80,6 +80,27 @@ def test_a_power_cut_takes_no_file_that_was_replaced_and_no_line(
     assert steps[3:] == [(inode, len(b"after\na line\n"))]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+def test_what_is_made_has_its_mode_and_what_was_there_keeps_it(mask: int, tmp_path: Path) -> None:
+    def mode_of(name: str) -> int:
+        return stat.S_IMODE((tmp_path / name).stat().st_mode)
+
+    before = os.umask(mask)
+    try:
+        for _ in range(2):
+            files.make_folder(tmp_path / "a" / "b" / "own")
+        files.create_file(tmp_path / "created").close()
+        append_line(tmp_path / "lines", b"one\n")
+        for name, *new_mode in (("replaced",), ("public", 0o666), ("replaced", 0o666)):
+            with replace_file(tmp_path / name, *new_mode) as file:
+                file.write(b"one\n")
+    finally:
+        os.umask(before)
+    assert [mode_of(name) for name in ("a/b/own", "replaced")] == [0o700, 0o600]
+    assert {mode_of(name) for name in ("created", "lines", "public")} == {0o666 & ~mask}
+
+
 @pytest.mark.parametrize("content", [b"", b"one\n", b"one\ntw"])
 def test_a_line_that_was_cut_is_ended(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "lines"
@@ -203,8 +224,10 @@ class TestData:
         os.write(writing, b"0123456789\n")
         with pytest.raises(RequestError, match="has more than 10 bytes"):
             list(read_lines(f"/dev/fd/{reading}"))
-        os.close(reading)
+        os.write(writing, b"0123456789")
         os.close(writing)
+        assert list(read_lines(f"/dev/fd/{reading}")) == [b"0123456789"]
+        os.close(reading)
 
 
 def test_a_line_and_a_text_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 import contextlib
 import sqlite3
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,47 @@ def test_a_key_is_in_no_file(client: Client, own_cache: Path) -> None:
     assert not any(b"canary" in path.read_bytes() for path in own_cache.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda cache, _: cache.flush() or len(list(ResponseCache(cache.directory).find_keys())),
+        lambda cache, _: len(cache.find_keys()),
+        lambda cache, _: cache.verify().entries,
+        lambda cache, _: cache.prune(older_than=0, dry_run=True),
+        lambda cache, path: cache.export(path / "answers.jsonl"),
+        lambda cache, _: cache.close() or len(list(ResponseCache(cache.directory).find_keys())),
+    ],
+    ids=["flush", "find_keys", "verify", "prune", "export", "close"],
+)
+def test_what_a_user_asks_for_waits_for_the_answers_before_it(
+    tmp_path: Path, count: Callable[[ResponseCache, Path], int]
+) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    cache.put("first", ENTRY).result()
+    # The writer is busy while the second answer comes.
+    cache._writer.submit(lambda: time.sleep(0.3))
+    cache.put("second", ENTRY)
+    assert count(cache, tmp_path) == 2
+    cache.close()
+
+
 # --- when the disk is in the way -------------------------------------------------------------------------
+def test_closing_writes_what_came_while_the_disk_was_busy(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    cache.put("first", ENTRY).result()
+    with locked(tmp_path):
+        written = [cache.put("second", ENTRY)]
+        assert wait_until(lambda: not cache._writes._items)
+        written.append(cache.put("third", ENTRY))
+        closing = threading.Thread(target=cache.close)
+        closing.start()
+        time.sleep(0.05)
+        assert closing.is_alive()
+    closing.join()
+    assert [future.done() for future in written] == [True, True]
+    assert sorted(ResponseCache(tmp_path).find_keys()) == ["first", "second", "third"]
+
+
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Every database of a cache is locked by somebody else."""

@@ -159,8 +159,11 @@ def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
 
 
 def test_of_many_no_more_are_read_than_fit(store: Store) -> None:
-    store.write([(f"key-{number}", bytes(1000), None) for number in range(100)])
-    assert 10 <= len(store.read_many([f"key-{number}" for number in range(100)], 10_000)) <= 11
+    keys = [f"key-{number}" for number in range(100)]
+    store.write([(key, bytes(1000), None) for key in keys])
+    # The first one that does not fit is read too, and is the last.
+    for most in (0, 1, 999, 1_000, 9_999, *range(10_000, 100_001, 1_000)):
+        assert len(store.read_many(keys, most)) == min(most // 1_000 + 1, 100)
     # A reader that stopped early blocks neither writers nor the truncation of the log.
     assert store.write(rows(100)) == {}
     for path in store._directory.glob(f"v2/*/{DATABASE}"):

@@ -157,7 +157,7 @@ def test_what_is_written_together_has_a_size_that_a_server_takes(sizes: list[int
     values = {f"{number}": bytes([number]) * (size * 1_000_000) for number, size in enumerate(sizes)}
     handler = type("Handler", (Written,), {"together": []})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         store = ValkeyStore(f"valkey://127.0.0.1:{server.server_address[1]}")
         store.put_many(values)
         store.close()

@@ -300,7 +300,7 @@ def test_an_answer_that_another_machine_has_asked_anew_is_found(
     way: str,
     mode: Any,
 ) -> None:
-    first, second = machine(SecondLevel(store)), machine(SecondLevel(store))
+    first, second = (machine(SecondLevel(store, wait_for_writes=True)) for _ in range(2))
     with monkeypatch.context() as past:
         past.setattr(clock, "time", lambda: time.time() - 7200)
         assert not first.call(MODEL, "news").cached

@@ -321,6 +321,16 @@ async def test_any_error_rolls_all_back(files: list[SharedStateFile], kind: type
     assert file.run(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
 
 
+@pytest.mark.parametrize("used", [False, True])
+async def test_a_closed_file_is_not_used_and_nobody_is_told(tmp_path: Path, used: bool) -> None:
+    file = SharedStateFile(tmp_path / "limits")
+    if used:
+        assert file.run(lambda _: 1) == 1
+    file.close()
+    assert file.run(lambda _: 1) is None
+    assert (tmp_path / "limits").exists() == used
+
+
 class Interrupting(Headroom):
     """Headers that raise KeyboardInterrupt when they are read."""
 

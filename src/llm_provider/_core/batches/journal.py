@@ -409,7 +409,7 @@ class Journal:
 
     def write(self, header: Header, rows: Iterable[tuple[str, bytes]]) -> Record:
         """Write the intent to submit a batch, on disk when this returns. `rows` are names and lines."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(self.directory)
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
         fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}

@@ -266,8 +266,8 @@ class KeySelection:
         elif next_key == "tries another":
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
             self._denied_by += (pooled,)
-        elif next_key == "prefers another" and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
-            pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
+        elif next_key == "prefers another" and (wait := error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+            pooled.scope.used_last_until = asyncio.get_running_loop().time() + wait
         elif pool.servers is not None and (
             is_outage(error) or isinstance(error, errors.APIResponseValidationError)
         ):

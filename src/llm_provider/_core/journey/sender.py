@@ -135,12 +135,12 @@ class Sending(Arrival):
                 since = clock.perf_counter()
                 if self.error is None:
                     return self._take_answer()
-                backs_off = self._judge_failure(self.error)
+                self._judge_failure(self.error)
                 if not self.verdict.retry:
                     raise self.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
                 # that is refused again and again leaves the gate to others, and keeps its retries.
-                pause = asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+                pause = asyncio.sleep(self.verdict.delay)
                 if await (pause if stop is None else stop.ends_during(pause)):
                     raise self.error
         except LLMError as error:
@@ -335,8 +335,8 @@ class Sending(Arrival):
             listener.note_attempt(call, self)
         return sample
 
-    def _judge_failure(self, error: LLMError) -> bool:
-        """Judge a failure. Returns whether the call backs off by itself before its next request."""
+    def _judge_failure(self, error: LLMError) -> None:
+        """Judge a failure: whether the call sends again, and how long it backs off by itself before that."""
         call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = self.key, asyncio.get_running_loop().time()
         # The outage keeps the error, and quotes it to calls of other keys.
@@ -394,14 +394,14 @@ class Sending(Arrival):
         if forget_missing(self, error) and not self.verdict.retry:
             # The provider deleted a file, or a beginning, that is remembered.
             self.verdict = Verdict(retry=True)
-        backs_off = backs_off or self.failed > REFUSED_IN_TURN
         if self.verdict.retry:
-            self.retry_in = delay = selection.delay(self.verdict.delay if backs_off else 0.0)
+            if not backs_off and self.failed <= REFUSED_IN_TURN:
+                self.verdict = Verdict(retry=True)
+            self.retry_in = delay = selection.delay(self.verdict.delay)
             if delay > LEAST_SECONDS:
                 self.sender.waits.tell_retry(scope.name, delay, reason(error), self.failed, scope.waiting)
         for listener in call.listeners:
             listener.note_attempt(call, self)
-        return backs_off
 
     def _is_suspect(self, error: LLMError) -> bool:
         """Whether the input is rather the reason for a failure than an outage of the provider.

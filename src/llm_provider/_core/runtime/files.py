@@ -30,9 +30,9 @@ from . import clock
 __all__ = [
     "LONGEST_LINE", "PRIVATE", "TEMPORARY", "Identity", "LineFile", "append_line", "check_path",
     "create_file", "encode_line", "file_remedy", "fsync", "ftruncate", "full_disk", "identity_of",
-    "is_replaceable", "limit_data", "lines_of", "open_data", "open_descriptor", "position_lock",
-    "read_at", "read_lines", "read_text", "remove_file", "rename", "replace_file", "sync_folder",
-    "write", "write_at",
+    "is_replaceable", "limit_data", "lines_of", "make_folder", "open_data", "open_descriptor",
+    "position_lock", "read_at", "read_lines", "read_text", "remove_file", "rename", "replace_file",
+    "sync_folder", "write", "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -362,3 +362,8 @@ def sync_folder(folder: Path) -> None:
             fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder that only this user can read, and its parents, unless others have made them."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)

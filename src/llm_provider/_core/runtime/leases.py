@@ -249,8 +249,8 @@ def check_own_directory(directory: Path) -> tuple[int, int]:
 
 def _files_in(directory: Path) -> _Files:
     # The cache directory may not exist yet, and several processes may create it at once.
-    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    directory.mkdir(mode=0o700, exist_ok=True)
+    files.make_folder(directory.parent)
+    files.make_folder(directory)
     identity = check_own_directory(directory)
     opened = _open_files.get(identity)
     if opened is None:

@@ -438,6 +438,8 @@ class ResponseCache:
         Args:
             wait: False to return at once and let the threads finish.
         """
+        if wait:
+            self._writes.flush()
         self._reader.close(wait=wait)
         if not self._writer.close(last=self._finish, wait=wait):
             self._close_files()
@@ -452,9 +454,7 @@ class ResponseCache:
         lost = self._lost + len(self._unwritten)
         if lost and "lost" not in self._warned:
             self._warned.add("lost")
-            self._warn(
-                f"{lost} answers could not be stored in {self.directory}; the next run pays for them again"
-            )
+            self._warn(f"{lost} answers could not be stored in {self.directory}; the next run pays again")
         self._close_files()
 
     def _close_files(self) -> None:

@@ -285,7 +285,7 @@ class Store:
             if self._shared:
                 make_shared(self._directory)
             elif root is None:
-                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.make_folder(self._directory)
         except OSError as error:
             raise CacheRefusedError(str(error)) from None
         if self._doubts_locks:
@@ -319,7 +319,7 @@ class Store:
         """Create again the folders that were deleted while they were in use."""
         root = folder.parent
         if not root.is_dir():
-            root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.make_folder(root.parent)
             self._build(root, _folders(root))
         elif not folder.is_dir():
             self._build(folder, [folder])

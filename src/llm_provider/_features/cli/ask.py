@@ -113,7 +113,7 @@ class LogFile:
         self._by_words = by_words
 
     def add(self, ask: LoggedAsk) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(self.path.parent)
         if not self.path.exists():
             # SQLite would give the file the permissions that the user's other files have.
             os.close(files.open_descriptor(self.path, os.O_CREAT | os.O_RDWR, 0o600))

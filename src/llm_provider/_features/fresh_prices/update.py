@@ -28,7 +28,7 @@ from ..._core.errors import RequestError, cite
 from ..._core.money.price_rows import COLUMNS, PriceFile, PriceRow, check_row
 from ..._core.money.pricing import PriceTable, default_prices_path
 from ..._core.runtime import clock, threads
-from ..._core.runtime.files import read_text, replace_file
+from ..._core.runtime.files import make_folder, read_text, replace_file
 from ..._core.store.response_cache import default_directory
 from . import changes, genai_data, litellm_map
 
@@ -131,7 +131,7 @@ def _keep(rows: Iterable[PriceRow], sources: tuple[str, ...]) -> Updated:
                 cells = ("" if cell is None else cell for cell in row)
                 writer.writerow(format(cell, "f") if isinstance(cell, Decimal) else cell for cell in cells)
     path = table_path()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(path.parent)
     with replace_file(path, safe="the last good table stays") as file:
         file.write(text.getvalue().encode())
     return Updated(path, sources, len(differing))

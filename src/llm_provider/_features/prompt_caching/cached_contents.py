@@ -274,6 +274,6 @@ class CachedContents:
         if self._directory is not None:
             # A full or read-only disk costs another content in the next process, and no call.
             with contextlib.suppress(OSError):
-                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.make_folder(self._directory)
                 with files.replace_file(self._directory / f"{name}.json") as file:
                     file.write(orjson.dumps(list(content)))

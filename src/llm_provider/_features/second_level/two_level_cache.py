@@ -198,7 +198,6 @@ class TwoLevelCache(ResponseCache):
     def close(self, *, wait: bool = True) -> None:
         """Finish all writes to both levels and close them. The next use opens them again."""
         if wait:
-            self._writes.flush()
             self._copies.flush()
         super().close(wait=wait)
 

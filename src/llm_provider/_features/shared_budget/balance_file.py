@@ -292,7 +292,7 @@ class BalanceFile:
         # Without patience the caller is the garbage collector, which may run anywhere. It may run inside the
         # transaction of another file, which cannot end before this returns. It may also run in a thread for
         # which a fork waits, while the forking thread holds this lock.
-        if not self._lock.acquire(blocking=patience > 0):
+        if not self._lock.acquire(blocking=bool(patience)):
             _unwritten.append(self)
             return
         try:

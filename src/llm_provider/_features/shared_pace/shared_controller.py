@@ -33,7 +33,7 @@ from ..._core.pace.headers import Headroom
 from ..._core.pace.state import Ticket
 from ..._core.runtime import randomness
 from ..._core.runtime.databases import is_corrupt, make_lock, open_database, remove_database
-from ..._core.runtime.files import identity_of
+from ..._core.runtime.files import identity_of, make_folder
 from ..._core.runtime.leases import Lease, check_own_directory, hold
 from ..._core.runtime.warning import warn_user
 
@@ -102,7 +102,7 @@ class SharedStateFile:
         if self._connection is None:
             if self._directory is None:
                 raise OSError("the cache directory is on a network")
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._directory)
             check_own_directory(self._directory)
             path = self._directory / "rate-control.sqlite"
             if path.is_symlink():

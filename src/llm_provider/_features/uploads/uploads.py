@@ -415,7 +415,7 @@ class Uploads:
             return
         # A full or read-only disk costs another upload in the next process, and no call.
         with contextlib.suppress(OSError):
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.make_folder(self._directory)
             with files.replace_file(self._path(name)) as file:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
 
