@@ -1,5 +1,7 @@
 """`llm-provider estimate` and `llm-provider recheck`: what they read and print."""
 
+import csv
+import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -45,6 +47,55 @@ def test_lines_of_json_are_prompts_of_any_kind(estimate: RunCommand, tmp_path: P
     result = json.loads(estimate("gemini-3.8-flash", str(path), "--json").out)
     assert (result["inputs"], result["duplicates"], result["requests"]) == (5, 2, 2)
     assert [wrong["input"] for wrong in result["invalid"]] == [4]
+
+
+ROWS = [{"id": str(number), "text": f"line one\nline two, {number % 3}"} for number in range(4)]
+
+
+def write_rows(path: Path) -> None:
+    """The rows in the form of the file's name."""
+    if path.suffix == ".parquet":
+        import pandas
+
+        pandas.DataFrame(ROWS).to_parquet(path)
+        return
+    with (gzip.open if path.suffix == ".gz" else open)(path, "wt", encoding="utf-8", newline="") as file:
+        if "jsonl" in path.name:
+            file.writelines(json.dumps(row) + "\n" for row in ROWS)
+            return
+        table = csv.DictWriter(file, ["id", "text"], delimiter="\t" if "tsv" in path.name else ",")
+        table.writeheader()
+        table.writerows(ROWS)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.CSV.gz", "a.parquet"])
+@pytest.mark.parametrize(
+    ("options", "duplicates"), [((), 1), (("--column", "id"), 0), (("--template", "Say: {text}"), 1)]
+)
+def test_an_estimate_has_the_rows_of_map(
+    name: str,
+    options: tuple[str, ...],
+    duplicates: int,
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+) -> None:
+    write_rows(tmp_path / name)
+    arguments = ["gpt-6.1-sol", str(tmp_path / name), *options, "--max-tokens", "50"]
+    result = json.loads(run("estimate", *arguments, "--json").out)
+    assert (result["inputs"], result["duplicates"]) == (len(ROWS), duplicates)
+    code, out, _ = run("map", *arguments, "--dry-run")
+    shown = run("estimate", *arguments).out
+    assert code == 0
+    assert shown.splitlines()[:6] == out.splitlines()[:6]
+    assert simulator.requests() == []
+
+
+def test_a_table_without_a_prompt_says_what_it_has(estimate: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("question,id\nHi,1\n")
+    code, _, err = estimate("gpt-6.1-sol", str(tmp_path / "a.csv"))
+    assert code == 2
+    assert "name one with --column, or give a --template; it has: question, id" in err
 
 
 @pytest.mark.parametrize("has_prices", [False, True])

@@ -9,10 +9,10 @@ import click
 from ..._core.errors import LLMError
 from .map_rows import read_prompts
 from .output import FAILED, OK, PROGRAM, logs_in_one_line, print_table, say, when_interrupted
-from .parsing import Command, complete_model, parameters_of, prices_option
+from .parsing import PROMPT_RULES, Command, complete_model, parameters_of, prices_option, prompt_options
 
 _EPILOG = f"""\
-Every line of FILE is an input, as `estimate` reads it. Without a file, lines are read from standard input.
+Every row of FILE is an input, as `map` reads it. Without a file, lines are read from standard input.
 The questions are q1, q2 and so on: first the predicates, then the choices, then the scores.
 
   {PROGRAM} decide gpt-6-luna mails.txt --predicate "The customer is angry."
@@ -34,9 +34,10 @@ def _parse_options(text: str) -> tuple[str, list[str]]:
     return question.strip(), [option.strip() for option in options.split(",")]
 
 
-@click.command(cls=Command, epilog=_EPILOG, rules={"--allow-unknown": "needs --budget"})
+@click.command(cls=Command, epilog=_EPILOG, rules={"--allow-unknown": "needs --budget", **PROMPT_RULES})
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@prompt_options
 @click.option(
     "--predicate", metavar="TEXT", multiple=True, help="a statement that is true or not; repeatable"
 )
@@ -54,9 +55,18 @@ def _parse_options(text: str) -> tuple[str, list[str]]:
 @prices_option
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object for each question of each input")
 def run_decide(
-    model: str, file: Path | None, *, predicate: Any, choice: Any, score: Any, as_json: bool, **options: Any
+    model: str,
+    file: Path | None,
+    *,
+    template: str | None,
+    column: str | None,
+    predicate: Any,
+    choice: Any,
+    score: Any,
+    as_json: bool,
+    **options: Any,
 ) -> int:
-    """Ask questions about every line of a file, which probabilities answer."""
+    """Ask questions about every row of a file, which probabilities answer."""
     import llm_provider as library
 
     questions = [library.predicate(text) for text in predicate]
@@ -64,7 +74,9 @@ def run_decide(
     parameters: Any = parameters_of(options)
     kept = "what was answered is kept", "the same command asks the rest"
     with logs_in_one_line(), when_interrupted(*kept):
-        results = library.decide_many(model, list(read_prompts(file)), questions, **parameters)
+        results = library.decide_many(
+            model, list(read_prompts(file, template, column)), questions, **parameters
+        )
     rows = []
     for number, result in enumerate(results, start=1):
         if isinstance(result, LLMError):

@@ -22,7 +22,17 @@ from .map_checks import check_names, check_price, fill_in
 from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
-from .parsing import KEYS, SCORE_HELP, Command, call_options, complete_model, parameters_of, parse_number
+from .parsing import (
+    KEYS,
+    PROMPT_RULES,
+    SCORE_HELP,
+    Command,
+    call_options,
+    complete_model,
+    parameters_of,
+    parse_number,
+    prompt_options,
+)
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
@@ -73,7 +83,7 @@ _NO_CHANGE = {
 
 _RULES = {
     "--allow-unknown": "needs --budget --token-budget --param", "--batch-size": "needs --delivery",
-    "--completion-window": "needs --delivery", "--template": "replaces --column",
+    "--completion-window": "needs --delivery", **PROMPT_RULES,
 }  # fmt: skip
 _MOST_REPORTED = 10
 """Rows that are not valid and are reported."""
@@ -85,8 +95,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.argument("model", metavar="MODEL[,MODEL]", shell_complete=complete_model)
 @click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
-@click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")
-@click.option("--column", metavar="NAME", help="the field that holds the prompt")
+@prompt_options
 @click.option("--id", "id_column", metavar="NAME", help="the field that names a row; it must be unique")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="the format of IN")
 @call_options

@@ -351,8 +351,8 @@ class PromptMaker:
             raise RequestError(f"{row.where} cannot fill the template: {error!r}") from None
 
 
-def read_prompts(path: Path | None) -> Iterator[Any]:
-    """The prompts of a file, of JSON lines if it is a .jsonl, else of texts; None is standard input."""
-    form: Format = "jsonl" if path is not None and path.suffix == ".jsonl" else "txt"
-    with closing(RowFile("-" if path is None else str(path), form)) as file:
-        yield from map(PromptMaker(), file.rows())
+def read_prompts(path: Path | None, template: str | None = None, column: str | None = None) -> Iterator[Any]:
+    """The prompts of a file, as `map` reads it. Standard input and files of other names are texts."""
+    is_named = path is not None and path.suffix.lower() in (*_SUFFIXES, *COMPRESSED)
+    with closing(RowFile("-" if path is None else str(path), None if is_named else "txt")) as file:
+        yield from map(PromptMaker(template, column), file.rows())

@@ -379,6 +379,15 @@ def call_options(function: FunctionT) -> FunctionT:
     return prices_option(function)
 
 
+PROMPT_RULES = {"--template": "replaces --column"}
+
+
+def prompt_options(function: FunctionT) -> FunctionT:
+    """Give a command what says where the prompt of a row is."""
+    function = click.option("--column", metavar="NAME", help="the field that holds the prompt")(function)
+    return click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")(function)
+
+
 def parameters_of(options: JSONMapping) -> JSONObject:
     """The parameters of a call by the options of a command line, without those that were not given."""
     parameters: JSONObject = {}

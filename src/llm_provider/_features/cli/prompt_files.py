@@ -9,14 +9,24 @@ import click
 
 from .map_rows import read_prompts
 from .output import PROGRAM, logs_in_one_line, say
-from .parsing import Command, call_options, complete_model, parameters_of, parse_json_object, prices_option
+from .parsing import (
+    PROMPT_RULES,
+    Command,
+    call_options,
+    complete_model,
+    parameters_of,
+    parse_json_object,
+    prices_option,
+    prompt_options,
+)
 
 _ESTIMATE_EPILOG = f"""\
-Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
-or an object with "prompt", "text" or "messages", as `map` reads it. Without a file, lines are read from
-standard input.
+The file is read as `map` reads it: each line of text, JSON value or row of a table is a prompt, made by
+--template, by --column, or else by the field "prompt", "text" or "messages". Without a file, lines are read
+from standard input.
 
   {PROGRAM} estimate gpt-6.1-sol prompts.txt
+  {PROGRAM} estimate gpt-6.1-sol reviews.csv --template "Is this review positive? {{text}}" --max-tokens 10
   {PROGRAM} estimate claude-sonnet-5-5 conversations.jsonl --max-tokens 500 --json | jq .cost
 
 Nothing is sent, and no API key is needed.
@@ -24,9 +34,10 @@ Nothing is sent, and no API key is needed.
 _EXTRA_BODY = "an object of fields for this provider only"
 
 
-@click.command(cls=Command, epilog=_ESTIMATE_EPILOG)
+@click.command(cls=Command, epilog=_ESTIMATE_EPILOG, rules=PROMPT_RULES)
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@prompt_options
 @click.option("--system", metavar="TEXT", help="the system prompt of every prompt")
 @click.option("--max-tokens", metavar="N", type=int, help="the longest answer to each prompt, in tokens")
 @click.option("--n", "n", metavar="N", type=int, help="samples of each prompt")
@@ -35,11 +46,21 @@ _EXTRA_BODY = "an object of fields for this provider only"
 @prices_option
 @click.option("--no-cache", is_flag=True, help="count every prompt, stored or not")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
-def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:
+def run_estimate(
+    model: str,
+    file: Path | None,
+    *,
+    template: str | None,
+    column: str | None,
+    no_cache: bool,
+    as_json: bool,
+    **parameters: Any,
+) -> None:
     """Estimate the requests, tokens, cost and time of a file of prompts."""
     from ..._core.client.model_functions import estimate
 
-    result = estimate(model, read_prompts(file), cache="off" if no_cache else None, **parameters)
+    prompts = read_prompts(file, template, column)
+    result = estimate(model, prompts, cache="off" if no_cache else None, **parameters)
     if not as_json:
         print(result)
         return
@@ -63,9 +84,10 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 """
 
 
-@click.command(cls=Command, epilog=_RECHECK_EPILOG)
+@click.command(cls=Command, epilog=_RECHECK_EPILOG, rules=PROMPT_RULES)
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[PROMPTS]", required=False, type=click.Path(path_type=Path))
+@prompt_options
 @click.option("--budget", metavar="USD", type=float, required=True, help="the most that it may cost")
 @click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, up to 1")
 @click.option("--floor", metavar="PART", type=float, help="answers that differ without a change")
@@ -78,13 +100,22 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 @call_options
 @click.option("--dry-run", is_flag=True, help="print the plan, and send nothing")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
-def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, **options: object) -> int:
+def run_recheck(
+    model: str,
+    file: Path | None,
+    *,
+    template: str | None,
+    column: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: object,
+) -> int:
     """Say whether a model still answers as before."""
     from ..._core.client.model_functions import recheck
 
     with logs_in_one_line():
         parameters = parameters_of(options)
-        prompts = None if file is None else list(read_prompts(file))
+        prompts = None if file is None else list(read_prompts(file, template, column))
         report = recheck(model, prompts, dry_run=True, **parameters)
         if not dry_run:
             for line in str(report).splitlines()[1:]:
