@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,18 +111,18 @@ class Part(NamedTuple):
 
 
 def run(options: Options) -> Result:
-    """First the rows, then the caches."""
+    """First the rows, of `--clients map` or iter_many alone, and else the caches too."""
     rows = ROWS // 500 if options.quick else ROWS
     table: list[list[Cell]] = []
     series: dict[str, list[float | None]] = {}
-    for way in ("iter_many", "map"):
+    for way in options.clients or ("iter_many", "map"):
         parts = list(_run_rows(way, rows))
         series[way] = [part.cost for part in parts if not part.stored]
         for name, stored in (("answered and stored", False), ("found in the cache", True)):
             costs = [part.cost for part in parts if part.stored is stored]
             memory = [part.memory for part in parts if part.stored is stored]
             table.append([way, name, costs[0], costs[-1], costs[-1] / costs[0], memory[0], memory[-1]])
-    sizes = [size // 500 for size in ENTRIES] if options.quick else ENTRIES
+    sizes = [size // 500 for size in ENTRIES] if options.quick else () if options.clients else ENTRIES
     columns = ("way", "rows", "first tenth: µs", "last: µs", "last of first", "first tenth: MB", "last: MB")
     entries = ("entries", "GB", "opening: ms", "look-up: µs", "write: µs", "estimate: s", "stats: s", "MB")
     return Result(
@@ -198,7 +198,7 @@ def _watch(process: subprocess.Popen[bytes], goal: Path, rows: int, last: int) -
         yield sample._replace(rows=rows)
 
 
-def _measure_caches(sizes: tuple[int, ...] | list[int], options: Options) -> list[list[Cell]]:
+def _measure_caches(sizes: Sequence[int], options: Options) -> list[list[Cell]]:
     lookups, writes, estimated = (options.count(number) for number in (LOOKUPS, WRITES, ESTIMATED))
     rows: list[list[Cell]] = []
     with Simulator() as simulator, tempfile.TemporaryDirectory() as folder:

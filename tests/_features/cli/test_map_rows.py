@@ -243,5 +243,5 @@ def test_a_quote_that_is_not_closed_is_told_with_its_own_line(tmp_path: Path) ->
 def test_an_array_of_json_says_how_it_becomes_lines(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"line 1 is not JSON: .*jq -c '\.\[\]' IN > NEW"):
         values(tmp_path / "in.jsonl", b'[\n {"text": "a"}\n]\n')
-    with pytest.raises(RequestError, match=r"line 2 is not JSON: [^;]*$"):
+    with pytest.raises(RequestError, match=r"line 2 is not JSON: Expecting value at character \d+$"):
         values(tmp_path / "in.jsonl", b'{"text": "a"}\n[\n')

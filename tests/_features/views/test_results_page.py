@@ -329,16 +329,40 @@ def test_a_column_may_be_named_like_a_method_of_objects(name: str, beside: bool,
     results: list[Any] = [response(metadata={name: "value of it"}), response(metadata={"other": 1})]
     page = tmp_path / "page.html"
     Results(results).to_html(page, beside=Results([response(metadata={"other": 2})] * 2) if beside else None)
+    shown = show_in_node(page)
+    columns = [values for header, values in shown["cells"] if header == name]
+    assert {text for values in columns for text in values} == {"", "value of it"}
+    assert "[native code]" not in str(shown)
+    assert f"{name} value of it" in " ".join(shown["row"].split())
+
+
+def show_in_node(page: Path) -> dict[str, Any]:
+    """The headings of a page's columns with the texts of their cells, and the text of a row."""
     script = Path(__file__).parents[2] / "data" / "page_in_node.js"
     ended = subprocess.run(
         ["node", str(script)], input=page.read_text(), capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    shown = json.loads(ended.stdout)
-    columns = [values for header, values in shown["cells"] if header == name]
-    assert {text for values in columns for text in values} == {"", "value of it"}
-    assert "[native code]" not in ended.stdout
-    assert f"{name} value of it" in " ".join(shown["row"].split())
+    shown: dict[str, Any] = json.loads(ended.stdout)
+    return shown
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (2464, "2464"),
+        (2000.0, "2000"),
+        (0.30000000000000004, "0.30000000000000004"),
+        (-17, "-17"),
+        (True, "true"),
+    ],
+)
+@pytest.mark.parametrize("name", ["expected", "year", "input"])
+def test_a_number_of_the_metadata_stays_as_it_is(value: float, shown: str, name: str, tmp_path: Path) -> None:
+    results: list[Any] = [response(metadata={name: value}), response(metadata={name: 5})]
+    Results(results).to_html(page := tmp_path / "page.html")
+    assert [values for header, values in show_in_node(page)["cells"] if header == name] == [[shown, "5"]]
 
 
 def asked(*prompts: str) -> list[Result]:

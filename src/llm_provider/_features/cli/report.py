@@ -113,7 +113,7 @@ def run_report(
 ) -> None:  # fmt: skip
     """Print the means of scores, or compare files, as tables."""
     if compares and len(files) < 2:
-        raise click.UsageError("--compare needs two files or more")
+        raise click.UsageError("--compare needs two files or more, such as one of each model")
     if twice := [path for path in files if files.count(path) > 1]:
         raise click.UsageError(f"{twice[0]} is given twice")
     runs: list[Results[Any]] = [Results(read_answers(path)) for path in files]

@@ -279,6 +279,9 @@ class Figures:
         optional = {"score_sum": counts["scored"], "cost_at_most": counts["cost_bounded"]}
         names = ("cost", "price", *(name for name, count in optional.items() if count))
         usd = {name: total(self._usd[model, name] for model in models) for name in names}
+        if "score_sum" in usd:
+            # The mean of three samples is no exact number.
+            usd["score_sum"] = round(usd["score_sum"], 9).normalize()
         return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
 
 

@@ -117,7 +117,10 @@ const formatUsd = (amount) => `$${usd[decimals(amount)].format(amount)}`;
 const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, notation: "scientific" });
 const formatNumber = (value) => (value && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e15) ? power : number).format(value);
 
-const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : formatNumber(value));
+/** Numbers of the library; those of metadata, such as a year or an expected value, stay as they are. */
+const isOwn = (name) => /_tokens$|^seconds$|^scores?(\.|$)/.test(name);
+const formatCell = (value, name) => (USD.has(name) ? formatUsd(value) : isOwn(name) ? formatNumber(value) : String(value));
+const show = (value, name) => (typeof value !== "number" ? asText(value) : formatCell(value, name));
 const CELL_CHARACTERS = 400;
 
 const isScore = (name) => /^scores?(\.|$)/.test(name);
