@@ -20,6 +20,8 @@ mkdir -p "$folder"
 cd "$folder"
 # Node-local disks vanish with the job. This folder is shared, and so is its cache.
 export LLM_PROVIDER_CACHE_DIR=$PWD/cache
+# What every run of this job pays, also for requests that a kill cancels.
+export LLM_PROVIDER_LEDGER=$PWD/costs.jsonl
 [ -n "${QUESTIONS:-}" ] && cp "$QUESTIONS" questions.csv
 if [ ! -e questions.csv ]; then
     echo "id,question,expected" > questions.csv
@@ -31,6 +33,7 @@ def exact(sample):
 END
 
 if [ -n "${SIMULATED:-}" ]; then
+    : > simulator.env # `grep` reads it before the simulator has written
     llm-provider simulator --port 0 --latency 0.1 --error-rate 0.2 > simulator.env &
     simulator=$!
     trap 'kill $simulator 2> /dev/null || true' EXIT
@@ -54,4 +57,4 @@ trap stop TERM INT
 wait $map
 llm-provider report answers-*.jsonl
 llm-provider report answers-*.jsonl --latex > table.tex
-llm-provider usage answers-*.jsonl
+llm-provider usage

@@ -51,7 +51,11 @@ def json_value(value: object) -> Any:
             return json_value(getattr(value, method)(**arguments))
     if is_dataclass(value) and not isinstance(value, type):
         # What was written before a late field was there stays equal to what is written today.
-        kept = (each for each in fields(value) if not each.metadata.get("late") or getattr(value, each.name))
+        kept = (
+            each
+            for each in fields(value)
+            if not each.metadata.get("late") or getattr(value, each.name) != each.default
+        )
         return {each.name: json_value(getattr(value, each.name)) for each in kept}
     return _to_text(value)
 

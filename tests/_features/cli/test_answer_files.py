@@ -530,3 +530,10 @@ def test_a_table_that_excel_has_saved_is_read_and_continued(
     assert run("usage", str(answers)).code == run("map", MODEL, str(prompts), str(answers)).code == 0
     assert [each.text for each in read_answers(answers)] == ["echo: one", "echo: two"]
     assert simulator.ledger().requests == 2
+
+
+@pytest.mark.parametrize("command", ["view", "report", "verify", "usage", "export out.zip --results"])
+def test_an_absent_file_is_told_in_words(run: RunCommand, command: str) -> None:
+    ended = run(*command.split(), "nosuch.jsonl")
+    assert (ended.code, "there is no" in ended.err, "Errno" in ended.err) == (2, True, False), ended.err
+    assert "nosuch.jsonl" in ended.err

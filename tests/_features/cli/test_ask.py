@@ -357,3 +357,13 @@ def test_a_dash_is_standard_input(run: RunCommand, simulator: Simulator) -> None
     assert run("ask", MODEL, "-", stdin=b"1+1?\n").out == "2\n"
     assert run("ask", "-c", "-", stdin=b"2+2?\n").out == "4\n"
     assert [each["content"] for each in simulator.requests()[-1].body["messages"]][::2] == ["1+1?", "2+2?"]
+
+
+@pytest.mark.filterwarnings("always::llm_provider.PriceWarning")
+def test_a_warning_stands_behind_the_line_of_the_answer(run: RunCommand, simulator: Simulator) -> None:
+    """On a terminal, and with 2>&1, both go to one stream."""
+    with contextlib.redirect_stderr(sys.stdout):
+        ended = run("ask", "openai/gpt-77-of-no-price", "hallo", "--no-log")
+    answer, said = ended.out.splitlines()
+    assert (ended.code, answer) == (0, "echo: hallo")
+    assert said.startswith("llm-provider: warning: openai/gpt-77-of-no-price")

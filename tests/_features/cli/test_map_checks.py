@@ -49,6 +49,7 @@ def test_models_share_a_budget(run: RunCommand, simulator: Simulator, source: Pa
     assert "2 of 2 rows failed (2 BudgetExceededError)" in ended.err
 
 
+@pytest.mark.filterwarnings("ignore:only stored answers of")
 @pytest.mark.parametrize("model", [MISSPELT, "groq/nothing"])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
 def test_a_model_without_a_price_has_no_output_of_a_budget(
@@ -66,11 +67,43 @@ def test_a_model_without_a_price_has_no_output_of_a_budget(
     assert simulator.ledger().requests == 2
 
 
+@pytest.mark.parametrize(
+    ("unit", "few", "enough"), [("--token-budget", "10", "4000"), ("--budget", "0.0001", "0.001")]
+)
 def test_a_budget_tells_how_long_input_and_answer_may_be(
-    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, unit: str, few: str, enough: str
 ) -> None:
-    words = ("claude-haiku-5-5", str(source), str(tmp_path / "out.jsonl"), "--token-budget", "10")
-    ended = run("map", *words, "--max-tokens", "7")
-    assert "a smaller --max-tokens lowers what it may take (at most 2,1" in ended.err
-    assert " tokens of input, and 7 in each answer)" in ended.err
+    words = ("claude-haiku-5-5", str(source), str(tmp_path / "out.jsonl"), unit, few)
+    advice = {
+        few: "; its input alone exceeds that: raise the budget, or shorten the input",
+        enough: f"; a smaller --max-tokens lowers what it may {'cost' if unit == '--budget' else 'take'}",
+    }
+    for limit, text in advice.items():
+        ended = run("map", *words[:-1], limit, "--max-tokens", "5000")
+        assert f"{text} (at most 2,1" in ended.err
+        assert " tokens of input, and 5,000 in each answer)" in ended.err
+        assert ended.err.count("max-tokens") == (limit == enough)
     assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize("written", ["tiny", "local/tiny"])
+def test_a_price_under_another_name_is_named(
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, written: str
+) -> None:
+    prices = tmp_path / "own.csv"
+    prices.write_text(f"provider,model,input,output\nlocal,{written},1,2\n")
+    words = (
+        "local/tiny",
+        str(source),
+        str(tmp_path / "out.jsonl"),
+        "--max-tokens",
+        "9",
+        "--prices",
+        str(prices),
+    )
+    ended = run("map", *words, "--budget", "1", "--base-url", simulator.url("openai"))
+    if written == "tiny":
+        assert ended.code == 0, ended.err
+    else:
+        found = "provider 'local', model 'tiny'; a row has the model 'local/tiny'"
+        assert (ended.code, found in ended.err) == (2, True), ended.err

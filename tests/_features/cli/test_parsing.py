@@ -236,9 +236,13 @@ def test_each_parameter_of_a_call_is_an_option_or_has_a_hint(
         ("ask --instructions x", "did you mean --system?"), ("logs --limit 3", "did you mean --number?"),
         ("ask --openai-key sk-1", "put it into the environment"),
         ("ask -o temperature 0.2", "did you mean --param?"), ("ask -x", "goes after --"),
-        ("ask --none-of-these", "an argument that begins with a dash goes after --"),
+        ("ask --none-of-these", "there is no option --none-of-these; see"), ("usage -q 3", "option -q; see"),
+        ("ask -5", "goes after --"), ("ask -u", "did you mean --verbose?"),
+        ("ask --usage", "did you mean --verbose?"), ("ask -f a.txt", "did you mean --attach?"),
+        ("ask --option a 1", "did you mean --param?"),
     ],
 )  # fmt: skip
 def test_an_option_of_another_tool_says_what_to_write(run: RunCommand, words: str, hint: str) -> None:
     ended = run(*words.split())
+    assert ("goes after --" in hint) == ("goes after --" in ended.err)
     assert (ended.code, hint in ended.err, "sk-1" in ended.err) == (2, True, False), ended.err

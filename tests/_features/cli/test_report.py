@@ -125,6 +125,9 @@ def test_a_function_that_fails_loses_no_answer(folder: Path, run: RunCommand, si
     answers = Results(read_answers(folder / "a.jsonl"))
     assert not any(isinstance(answer, LLMError) for answer in answers)
     assert [answer.score_values for answer in answers].count((None,)) == 1
+    ended = run("report", "a.jsonl", "--score", "scoring_of_the_test:fails")
+    assert "fails failed for 1 rows of a.jsonl; the first is ZeroDivisionError" in ended.err
+    assert (ended.code, "on_error" in ended.err) == (2, False)
     assert ask(run, "--score", "scoring_of_the_test:exact")[0] == 0
 
 

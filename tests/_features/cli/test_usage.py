@@ -3,6 +3,7 @@
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,3 +136,68 @@ def test_an_answer_of_unknown_cost_is_answered(run: RunCommand, simulator: Simul
         (row,) = json.loads(run("usage", str(target), "--json").out)["rows"]
         assert (row["requests"], row["failed"], row["unknown"]) == (2, 0, 2)
         assert row["input_tokens"] > 0
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])
+@pytest.mark.parametrize(
+    "way", ["refuses", "fails", "fails late", "all refuse", "refuses, the next is stored"]
+)
+def test_models_that_were_passed_over_have_their_own_costs(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    way: str,
+) -> None:
+    ledger = tmp_path / "costs.jsonl"
+    prompts = ["2+2?", *(f"Name number {number}." for number in range(3))]
+    fault = {"fails": Fault(status=500), "fails late": Fault(hang=True)}.get(way, Fault(finish="refusal"))
+    for provider in ("openai", "anthropic")[: 1 + (way == "all refuse")]:
+        simulator.inject(fault, provider, match="number", times=None)
+    if way == "refuses, the next is stored":
+        with Client() as before:
+            before.call_many("claude-haiku-5-5", prompts[2:], max_tokens=50)
+    options: dict[str, Any] = {"fallback": ["claude-haiku-5-5"], "max_retries": 0, "timeout": 2.0}
+    options["max_tokens"] = 50
+    if suffix == "to_jsonl":
+        file = tmp_path / "results.jsonl"
+        with Client(ledger=ledger) as client:
+            results = client.call_many("gpt-6.1-sol", prompts, **options)
+            results.to_jsonl(file)
+        table = results.to_pandas()
+        costs = [entry.cost for result in results for entry in result.passed_over]
+        assert table["passed_over_cost"].isna().sum() == 1 + costs.count(None)
+        assert table["passed_over_cost"].sum() == pytest.approx(sum(cost or 0 for cost in costs))
+    else:
+        file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
+        source.write_text("\n".join(prompts))
+        monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+        given = [f"--param={name}={json.dumps(value)}" for name, value in options.items()]
+        run("map", "gpt-6.1-sol", str(source), str(file), *given)
+    names = ("provider", "requests", "hits", "failed", "cost", "input_tokens", "output_tokens", "unknown")
+    of_answers, of_ledger = (
+        [[row[name] for name in names] for row in json.loads(run("usage", str(path), "--json").out)["rows"]]
+        for path in (file, ledger)
+    )
+    assert of_answers == of_ledger
+    openai = {"fails": ["openai", 1, 0, 3], "fails late": ["openai", 1, 0, 3]}
+    assert of_answers[1][:4] == openai.get(way, ["openai", 2 if "stored" in way else 4, 0, 0])
+    assert of_answers[0][1:3] == ([1, 2] if "stored" in way else [3, 0])
+
+
+def test_rows_of_older_versions_say_that_their_sums_are_of_several_models(
+    run: RunCommand, tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.jsonl"
+    passed = {"model": "gpt-6.1-sol", "error": "RefusalError", "status": 200, "message": ""}
+    line = {"model": "claude-haiku-5-5", "provider": "anthropic", "usage": {"input_tokens": 20}, "cost": 0.5}
+    line |= {"cached": False, "error": None, "price": 0.1}
+    file.write_text("".join(f"{json.dumps(line | {'passed_over': [passed]})}\n" for _ in range(2)))
+    ended = run("usage", str(file), "--json")
+    (row,) = json.loads(ended.out)["rows"]
+    assert (row["provider"], row["cost"], row["requests"]) == ("anthropic", 1.0, 2)
+    assert "the sums of 2 rows include models that were passed over" in ended.err
+    # No model was asked before this one.
+    file.write_text(f"{json.dumps(line | {'passed_over': [passed | {'error': 'CacheMissError'}]})}\n")
+    assert run("usage", str(file)).err == ""

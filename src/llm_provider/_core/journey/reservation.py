@@ -25,7 +25,16 @@ from .. import doors
 from ..errors import BudgetExceededError, LLMError, UnknownPriceError
 from ..events.events import Waits
 from ..formats.shared.payload import RequestFacts, SpecialPrices
-from ..money.budget import UNKNOWN, Amounts, Budget, Reservation, release, reserve, reserve_now
+from ..money.budget import (
+    SMALLER_ANSWER,
+    UNKNOWN,
+    Amounts,
+    Budget,
+    Reservation,
+    release,
+    reserve,
+    reserve_now,
+)
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
 from ..pace.state import Ticket
@@ -50,7 +59,7 @@ class BudgetedRequest:
     def __init__(
         self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
     ) -> None:
-        self._call, self._parts = call, parts
+        self._call, self._parts, self._prices = call, parts, prices
         self._budgets = budgets
         self._most = find_most(call, parts, prices, budgets)
         self._amounts = self._most.divide(budgets)
@@ -59,14 +68,19 @@ class BudgetedRequest:
         """Whether the budgets would have room if no other request were under way."""
         return all(budget.covers(amount) for budget, amount in self._amounts.items())
 
-    def _describe_tokens(self) -> str:
-        """The bounds of the worst case. Where its answer is short, a smaller `max_tokens` does not help."""
+    def _explain_excess(self, message: str) -> str:
+        """The message with the bounds of the worst case; other advice if no answer is short enough."""
         call, parts = self._call, self._parts
         facts, body = call.facts(parts), call.operation.prompt(call, parts)
         bounds = most_input_tokens(facts, body, call.target), most_output_tokens(facts, call.target)
         if None in bounds:
-            return ""
-        return " (at most {:,} tokens of input, and {:,} in each answer)".format(*bounds)
+            return message
+        usd = worst_case(call, parts, self._prices, answer=0) if self._most.usd is not None else None
+        least = Amounts(usd, Decimal(bounds[0] or 0)).divide(self._budgets)
+        if not all(budget.covers(amount) for budget, amount in least.items()):
+            advice = "; its input alone exceeds that: raise the budget, or shorten the input"
+            message = message.partition(SMALLER_ANSWER)[0] + advice
+        return message + " (at most {:,} tokens of input, and {:,} in each answer)".format(*bounds)
 
     async def acquire(
         self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits
@@ -83,7 +97,7 @@ class BudgetedRequest:
                 # A request that never fits must not wait for a slot.
                 budget.check(amount)
         except BudgetExceededError as error:
-            error.message += self._describe_tokens()
+            error.message = self._explain_excess(error.message)
             error.args = (error.message,)
             raise
         (most, at_once), patience = self._call.concurrency, self._call.patience
@@ -183,6 +197,7 @@ def find_most(
             near = suggest_near_model(call.target, model)
             raise UnknownPriceError(
                 f"no price of {model!r} is known, so no budget can be kept"
+                f"{prices.describe_missing(*call.find_price_names())}"
                 f"{near and near + ' If the name is right'}: {remedy}"
                 "or allow it with Budget(..., allow_unknown=True)",
                 provider=call.target.provider,
@@ -198,16 +213,21 @@ def find_most(
 
 
 def worst_case(
-    call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = ()
+    call: Call[Any],
+    parts: Sequence[int],
+    prices: PriceTable,
+    variants: Sequence[str] = (),
+    answer: int | None = None,
 ) -> Decimal | None:
     """The most USD that a request for `parts` of a call can cost; None if a price or a bound is not known.
 
-    The prompt of several samples is billed once. `variants` are the service levels that may serve.
+    The prompt of several samples is billed once. `variants` are the service levels that may serve, and
+    `answer` is a length for each answer in the place of the longest one.
     """
     facts, body = call.facts(parts), call.operation.prompt(call, parts)
     provider, model = call.find_price_names()
     read = most_input_tokens(facts, body, call.target)
-    answer = most_output_tokens(facts, call.target)
+    answer = most_output_tokens(facts, call.target) if answer is None else answer
     if call.target.provider == "litellm" and not prices.applicable(provider, model):
         return _by_litellm(call.target.model, facts, read, answer, len(parts))
     if read is None or answer is None:

@@ -100,6 +100,8 @@ class Amounts(NamedTuple):
         return {budget: filled.by(budget.unit) or Decimal(0) for budget in budgets}
 
 
+SMALLER_ANSWER = "; a smaller max_tokens lowers what it may"
+"""The advice at the end of the message of a budget that has no room for a request."""
 NOTHING = Amounts(Decimal(0), Decimal(0))
 UNKNOWN = Amounts(None, None)
 PLACEHOLDERS = Amounts(Decimal("0.000001"), Decimal(1))
@@ -417,7 +419,7 @@ class Budget:
             message += f" ({uncertain} {count} as spent for requests that were perhaps not billed)"
         if reserved:
             message += f" ({show(reserved)} {are} reserved for requests under way)"
-        message += f"; a smaller max_tokens lowers what it may {cost}"
+        message += f"{SMALLER_ANSWER} {cost}"
         return self._make_error(message, self._limit, balance, needed)
 
     def _make_error(

@@ -243,6 +243,12 @@ class PriceTable:
         known = next((key for key in keys if key in self._models), None)
         return self._host_of(model) if known is None and provider in _ROUTERS else known
 
+    def describe_missing(self, provider: str, model: str) -> str:
+        """The names of a price that is not listed, and the row whose name is the model with its prefix."""
+        near = f"{provider}/{model}"
+        has = f"; a row has the model {near!r}" if any(key[1] == near for key in self._models) else ""
+        return f" (provider {provider!r}, model {model!r}{has})"
+
     def _find_host(self, model: str) -> tuple[str, str] | None:
         """`MODEL:HOST/QUANTIZATION` of a router in the host's own list.
 

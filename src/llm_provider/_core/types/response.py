@@ -484,7 +484,7 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
 
 
 READERS["row_label"] = lambda label: None if label is None else RowLabel.from_dict(label)
-READERS["passed_over"] = lambda entries: tuple(doors.passed_over.PassedOver(**each) for each in entries)
+READERS["passed_over"] = lambda entries: tuple(map(doors.passed_over.read_passed_over, entries))
 READERS["response"] = Response.from_dict
 READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))
 READERS["results"] = lambda results: [

@@ -16,7 +16,7 @@ from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
 from .response import Result
-from .usage import FIELDS, PaidResult, ServedBy, Usage
+from .usage import FIELDS, Cost, PaidResult, ServedBy, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
 """All columns except the metadata's, `parsed`'s, and the columns that only some answers have."""
 _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
-_LAST = ("passed_over", *_IDS)
+_LAST = ("passed_over", "passed_over_cost", *_IDS)
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
 _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
@@ -83,7 +83,7 @@ def table_rows(results: Sequence[AnyResult]) -> Iterator[dict[str, Any]]:
         shared = _columns_of_call(result)
         for sample in _samples(result):
             yield {"input_index": index, **shared, **sample}
-            shared |= _SUMS
+            shared |= _SUMS | dict.fromkeys(shared.keys() & {"passed_over_cost"}, 0.0)
 
 
 def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
@@ -142,6 +142,8 @@ def _columns_of_call(result: AnyResult) -> dict[str, object]:
     own["cost_at_most"] = (result.cost_bounds or (None, result.cost))[1]
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
+        costs = [each.cost for each in passed]
+        own["passed_over_cost"] = None if None in costs else float(Cost.of(costs))
     usage = result.usage or Usage()
     return own | {name: getattr(usage, name) for name in _TOKENS}
 

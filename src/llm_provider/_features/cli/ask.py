@@ -377,7 +377,7 @@ def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool
 
     with_schema = "response_format" in parameters
     if not (as_json or at_once or with_schema):
-        with stream(model, prompt, **parameters) as deltas:
+        with output.hold_warnings(), stream(model, prompt, **parameters) as deltas:
             _print_pieces(delta.text for delta in deltas)
             return deltas.response
     response = call(model, prompt, **parameters)

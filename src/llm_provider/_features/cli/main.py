@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (LLMError, OSError) as error:
         if isinstance(error, OSError):
             output.abandon_output()
-        output.say("error", str(error))
+        absent = error.filename if isinstance(error, FileNotFoundError) else None
+        output.say("error", f"there is no file {absent}" if absent else str(error))
         if isinstance(error, OutputError):
             return output.INCOMPLETE_ANSWER
         is_wrong = isinstance(error, RequestError | FileNotFoundError | IsADirectoryError)

@@ -370,6 +370,7 @@ class _Work:
                 by_id=self.id_column is not None,
                 samples=self.parameters.get("n", 1) != 1,
                 tools="tools" in self.parameters,
+                fallback="fallback" in self.parameters,
                 scored=self.scorer is not None,
             )
 

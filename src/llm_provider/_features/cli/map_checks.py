@@ -8,7 +8,9 @@ from typing import Any
 from ..._core import doors
 from ..._core.errors import RequestError, UnknownPriceError
 from ..._core.json_values import JSONMapping
-from ..._core.requests.routing import resolve, suggest_near_model
+from ..._core.money.pricing import PriceTable
+from ..._core.requests.routing import price_names, resolve, suggest_near_model
+from ..._core.settings import read_prices
 from ..hosts.host_routes import read_hosts
 
 
@@ -29,9 +31,15 @@ def check_price(model: str, prompts: Iterable[Any], parameters: JSONMapping) -> 
         return
     first = estimate(model, islice(prompts, 1), **parameters)
     if first.requests and first.cost is None and first.provider != "litellm":
-        near = suggest_near_model(resolve(model, parameters.get("base_url"), hosts=read_hosts()), model)
+        target = resolve(model, parameters.get("base_url"), hosts=read_hosts())
+        near = suggest_near_model(target, model)
+        path = read_prices()
+        table = PriceTable.load(overrides=None if path == "fresh" else path)
+        names = table.describe_missing(*price_names(target))
         remedy = "give --prices, or allow it with --allow-unknown"
-        raise UnknownPriceError(f"no price of {model!r} is known, so no budget can be kept{near}: {remedy}")
+        raise UnknownPriceError(
+            f"no price of {model!r} is known, so no budget can be kept{names}{near}: {remedy}"
+        )
 
 
 def fill_in(target: str, model: str) -> str:

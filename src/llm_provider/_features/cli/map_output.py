@@ -15,7 +15,6 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -107,12 +106,13 @@ class Table:
         by_id: bool,
         samples: bool,
         tools: bool,
+        fallback: bool = False,
         scored: bool = False,
     ) -> None:
         """Choose the columns: one for each field of the rows and of the answers, where these are known."""
         fields = [f"input.{name}" for name in inputs] or ["input"]
         answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
-        more = [*["texts"] * samples, *["tool_calls"] * tools]
+        more = [*["texts"] * samples, *["tool_calls"] * tools, *["passed_over"] * fallback]
         names = [
             "index",
             *["id"] * by_id,
@@ -193,7 +193,7 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     line: JSONObject = dict(zip(columns, map(_decode_cell, cells), strict=True))
     try:
         line["index"] = int(line["index"])
-        for name in ("cost", "cost_bounds", "price", "served_by", *_TOKENS):
+        for name in ("cost", "cost_bounds", "price", "served_by", "passed_over", *_TOKENS):
             line[name] = json.loads(line[name]) if line.get(name) else None
     except (ValueError, RecursionError):
         return None
@@ -252,12 +252,12 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
         model, served_by, price = result.model, result.served_by, result.price
         keys = list(result.cache_keys)
-        if result.passed_over:
-            line["passed_over"] = [asdict(each) for each in result.passed_over]
         try:
             line["parsed"] = json_value(result.parsed)
         except OutputError as problem:
             error = problem
+    if result.passed_over:
+        line["passed_over"] = json_value(result.passed_over)
     names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     fields = {name: getattr(error, name, None) for name in names}
     return line | {

@@ -66,6 +66,9 @@ def in_shell_words(text: str) -> str:
 
 def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
+    if kind == "warning" and _held:
+        _held[-1].append(text)
+        return
     text = in_shell_words(text) if kind in ("error", "warning") else text
     line = f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}"
     progress = sys.modules.get("tqdm")
@@ -76,6 +79,20 @@ def say(kind: str, text: str) -> None:
     else:
         # A progress bar makes room for the line, and is drawn again below it.
         progress.tqdm.write(line, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def hold_warnings() -> Iterator[None]:
+    """Print warnings behind the block, which leaves a line of standard output open until its end."""
+    _held.append([])
+    try:
+        yield
+    finally:
+        for text in _held.pop():
+            say("warning", text)
+
+
+_held: list[list[str]] = []
 
 
 def printable(text: str, *, also: str = "") -> str:

@@ -169,8 +169,12 @@ def explain(error: click.UsageError) -> str:
         name = error.option_name.partition("=")[0]
         hint = None if error.ctx is None else _suggest_option(name, error.ctx.command)
         asks = error.ctx is not None and error.ctx.parent is None
-        hint = hint or (_ASK[:-2] if asks else "an argument that begins with a dash goes after --")
-        text = f"there is no option {name}; {hint}"
+        # A long option has no blank, and most prompts have one.
+        is_word = error.ctx is None or not re.fullmatch(r"--[A-Za-z][\w-]*", name)
+        takes_text = error.ctx is None or any(each.name == "prompt" for each in error.ctx.command.params)
+        dash = "an argument that begins with a dash goes after --" if is_word and takes_text else ""
+        hint = hint or (_ASK[:-2] if asks else dash)
+        text = f"there is no option {name}{hint and '; '}{hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         context = error.ctx or click.Context(click.Command(PROGRAM))
         option = isinstance(error.param, click.Option)
@@ -191,6 +195,7 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 _ELSEWHERE = {
     "input": "in", "output": "out", "i": "in", "o": "out param", "m": "model", "p": "prompt", "s": "system",
     "response_format": "schema", "out": "output", "limit": "number", "workers": "max_concurrent",
+    "u": "verbose", "usage": "verbose", "f": "attach", "fragment": "attach", "option": "param",
 }  # fmt: skip
 """Names of other tools and of parameters → names of arguments and options here."""
 

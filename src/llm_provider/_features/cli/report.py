@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ..._core import doors
-from ..._core.errors import LLMError, RequestError
+from ..._core.errors import BatchError, LLMError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.response import Response
 from ..._core.types.results import Results
@@ -119,7 +119,13 @@ def run_report(
     runs: list[Results[Any]] = [Results(read_answers(path)) for path in files]
     if score is not None:
         function = load_function(score)
-        runs = [run.score(function, failed=failed) for run in runs]
+        for number, run in enumerate(runs):
+            try:
+                runs[number] = run.score(function, failed=failed)
+            except BatchError as error:
+                count = sum(None in result.score_values for result in error.results)
+                text = f"--score {score} failed for {count:,} rows of {files[number]}"
+                raise RequestError(f"{text}; the first is {error.__cause__!r}") from error
     names = [path.name for path in files]
     names = names if len(set(names)) == len(names) else list(map(str, files))
     table = doors.score_summaries.report_runs(

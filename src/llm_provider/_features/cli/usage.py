@@ -4,6 +4,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -103,8 +104,10 @@ def _add_up(
     """The sums by the day and who answered, as far as the names have them; and the sum of everything."""
     groups: defaultdict[tuple[str, ...], Totals] = defaultdict(Totals)
     everything = Totals()
+    hits = 0
     for path in files:
         for posting in _postings(path):
+            hits += posting.time == _NO_TIME and posting.kind == "hit"
             if posting.time == _NO_TIME and (begin is not None or "day" in names):
                 raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
             if begin is not None and posting.time < begin:
@@ -113,6 +116,9 @@ def _add_up(
             known = {**(posting.who or {}), "day": day}
             groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
+    if hits:
+        text = f"{hits:,} answers are hits, whose cost stands with the run that bought them"
+        say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
     return groups, everything
 
 
@@ -121,7 +127,7 @@ def _postings(path: Path) -> Iterator[Posting]:
     from ..._core.money.ledger_file import parse_line, parse_posting
 
     bad: list[int] = []
-    any_valid, piece = False, b""
+    any_valid, piece, joined = False, b"", 0
     for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
         # The header of a table is no line.
         piece = b"" if cells == {} else text.strip()
@@ -129,11 +135,14 @@ def _postings(path: Path) -> Iterator[Posting]:
             line = orjson.loads(text) if cells is None else cells
         except ValueError:
             line = parse_line(text)
-        postings = [parse_posting(line)]
+        postings, parts = [parse_posting(line)], []
         if postings == [None]:
-            postings = list(map(parse_posting, _entries_of(line)))
+            with suppress(KeyError, TypeError, AttributeError, ValueError):
+                parts = _split(line)
+            postings = [parse_posting(entry) for part in parts for entry in _entries_of(part)]
         if postings and None not in postings:
             any_valid = True
+            joined += bool(parts and parts[-1].get("passed_over") and line["cost"] != 0)
             yield from cast("list[Posting]", postings)
         elif piece and text.endswith(b"\n"):
             # A last line without a newline is still being written, or was when the machine failed.
@@ -142,14 +151,56 @@ def _postings(path: Path) -> Iterator[Posting]:
         raise RequestError(
             f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
         )
+    if joined:
+        # Lines of older versions do not have the costs of each model.
+        say("note", f"{path}: the sums of {joined:,} rows include models that were passed over")
     if bad:
         say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
 
 
-def _entries_of(line: object) -> list[JSONObject]:
-    """What is known of the cost of an answer and what is not, as lines of a ledger; none for other lines."""
+def _split(line: object) -> list[JSONObject]:
+    """A line of answers for each model that cost something, the one that answered last; none for others."""
     if not isinstance(line, dict) or not {"model", "usage", "cost", "cached"} <= line.keys():
         return []
+    passed = [each for each in line.get("passed_over") or () if each["error"] != "CacheMissError"]
+    if not all(each.get("provider") for each in passed):
+        return [line]
+    parts: list[JSONObject] = [
+        {"cached": False, "usage": None, "cost": None, **each}
+        | {"error": None if each["error"] == "RefusalError" else each["error"]}
+        | {"model": each["model"].removeprefix(f"{each['provider']}/")}
+        for each in passed
+        if each.get("cost") != 0
+    ]
+    own: JSONObject = {**line, "passed_over": None}
+    if parts:
+        (least, most), *others = map(_bounds_of, (line, *parts))
+        least -= total(bounds[0] for bounds in others)
+        known = [bounds[1] for bounds in others if bounds[1] is not None]
+        if most is not None:
+            most -= total(known)
+        elif len(known) < len(others) and line.get("price") is not None:
+            most = least = Decimal(repr(line["price"]))
+        own["cost"], own["cost_bounds"] = float(least), None
+        if least != most:
+            own["cost"], own["cost_bounds"] = None, [float(least), None if most is None else float(most)]
+        own["cached"] = own["cost"] == 0 and bool(line.get("price"))
+        usages = [part["usage"] or {} for part in parts]
+        own["usage"] = {
+            name: count - sum(usage.get(name, 0) for usage in usages)
+            for name, count in (line["usage"] or {}).items()
+        }
+    return [*parts, own]
+
+
+def _bounds_of(line: JSONObject) -> tuple[Decimal, Decimal | None]:
+    """The least and the most USD of a line."""
+    least, most = read_bounds(line.get("cost_bounds")) or (line["cost"] or 0.0, line["cost"])
+    return Decimal(repr(least)), None if most is None else Decimal(repr(most))
+
+
+def _entries_of(line: JSONObject) -> list[JSONObject]:
+    """What is known of the cost of an answer and what is not, as lines of a ledger."""
     outcome = "failed" if line.get("error") else "hit" if line["cached"] else "answered"
     usd = line.get("price") if outcome == "hit" else line["cost"]
     model = line["model"] or ""

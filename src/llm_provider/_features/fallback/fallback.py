@@ -5,6 +5,7 @@ So an answer is stored under the key of the model that gave it. A model that is 
 other one answers, the call waits for the first that works again.
 """
 
+from collections import defaultdict
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -153,6 +154,8 @@ class _Turns:
         """By the number of the model in the list."""
         self._last_tries: dict[int, tuple[SentRequests, float]] = {}
         """The requests of the last time that a model was asked, and when that was."""
+        self._sent: defaultdict[int, tuple[SentRequests, ...]] = defaultdict(tuple)
+        """The requests of every time."""
         self._is_visible = False
         """Whether the reader of a stream has seen a part of an answer."""
 
@@ -207,6 +210,7 @@ class _Turns:
         began, engine = clock.perf_counter(), self._engine
         work = engine.run(each, None if self._emit is None else self._show)
         call.sent.parts += (each.sent,)
+        self._sent[number] += (each.sent,)
         self._last_tries[number] = each.sent, began
         try:
             outcome = self._outcomes[number] = await work
@@ -232,7 +236,10 @@ class _Turns:
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
         before = self._calls[:number]
-        return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
+        return tuple(
+            _describe(each, self._outcomes.get(index), *self._sent[index])
+            for index, each in enumerate(before)
+        )
 
     def _finish(self, number: int) -> Response:
         """The response of a model with the sums of all requests, or its error."""
@@ -270,8 +277,10 @@ def _is_refused(response: Response) -> bool:
     return all(choice.finish_reason in _REFUSED for choice in response.choices)
 
 
-def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> PassedOver:
-    """Why a model is passed over. Without an outcome, its answer is not stored."""
+def _describe(
+    call: Call[Any], outcome: Response | errors.LLMError | None, *tries: SentRequests
+) -> PassedOver:
+    """Why a model is passed over, and what it cost. Without an outcome, its answer is not stored."""
     status: int | None = None
     if outcome is None:
         error, message = errors.CacheMissError.__name__, "its answer is not stored"
@@ -280,4 +289,8 @@ def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> Pa
     else:
         error, status = errors.RefusalError.__name__, 200
         message = f"finish_reason is {outcome.finish_reason!r}"
-    return PassedOver(model=call.request.model, error=error, status=status, message=message)
+    sent = SentRequests(parts=tuple(each.reported or each for each in tries)).including_parts()
+    return PassedOver(
+        model=call.request.model, error=error, status=status, message=message, provider=call.target.provider,
+        cost=sent.cost, cost_bounds=sent.cost_bounds, usage=sent.usage,
+    )  # fmt: skip

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from ..._core.errors import BudgetExceededError
 from ..._core.money.balance import Balance
-from ..._core.money.budget import Budget, Unit
+from ..._core.money.budget import SMALLER_ANSWER, Budget, Unit
 from ..._core.runtime.exact_decimal import exact
 
 _PARTS = 16
@@ -74,6 +74,6 @@ class LeasedBudget(Budget):
         needs, total = f"may {verb} up to {self._format(needed)}", self._format(self._total)
         message = (
             f"this request {needs}, and less than that is left of the budget of {total} that the workers "
-            f"share; a smaller max_tokens lowers what it may {verb}"
+            f"share{SMALLER_ANSWER} {verb}"
         )
         return self._make_error(message, self._total, balance, needed)
