@@ -190,7 +190,12 @@ def read_score(value: Any) -> ScoreValue:
 def _read_number(value: Any) -> float | None:
     if isinstance(value, doors.decisions.Decision):
         if value.kind == "choice" and value.refusal is None:
-            raise RequestError(f"the choice {cite(value.choice)} is no number: give a function of it")
+            name, choice = cite(value.name), cite(value.choice)
+            raise RequestError(
+                f"the question {name} has the choice {choice}, which is no number: compare it, as by "
+                f"scores=[each[{name}].choice == {choice} for each in judged], or take another question "
+                "alone, as by scores=[each['NAME'] for each in judged]"
+            )
         value = value.probability if value.kind == "predicate" else value.score
     if is_missing(value):
         return None
