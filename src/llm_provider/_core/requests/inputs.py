@@ -273,9 +273,9 @@ def find_order(wanted: Sequence[object], given: Sequence[object]) -> list[int] |
     ours, theirs = ([_comparable(label) for label in labels] for labels in (wanted, given))
     if ours == theirs:
         return list(range(len(theirs)))
-    places = {label: place for place, label in enumerate(theirs)}
-    is_same = len(places) == len(theirs) == len(ours) and places.keys() == {*ours}
-    return [places[label] for label in ours] if is_same else None
+    positions = {label: position for position, label in enumerate(theirs)}
+    is_same = len(positions) == len(theirs) == len(ours) and positions.keys() == {*ours}
+    return [positions[label] for label in ours] if is_same else None
 
 
 def _comparable(label: Any) -> Any:
@@ -302,7 +302,7 @@ def put_in_order(rows: list[RowT], values: object, others: object, what: str) ->
             f"{what} are paired by their indexes, which differ ({problem}): give both the same index, or, to "
             "pair them by position, one as a list by column.tolist() or table.to_dict('records')"
         )
-    return [rows[place] for place in order]
+    return [rows[position] for position in order]
 
 
 def _rows(rows: Any) -> Iterable[object]:

@@ -151,7 +151,7 @@ def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[A
     if column is not None or None not in labels:
         order = find_order(known, labels)
         if order is not None:
-            given = [given[place] for place in order]
+            given = [given[position] for position in order]
         elif column is not None:
             raise RequestError(
                 "the index of scores= is not the index of results.to_pandas(): if the scores are in the "
