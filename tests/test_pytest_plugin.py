@@ -74,6 +74,14 @@ def test_answers_are_recorded_once_and_replayed(suite: Path, run: Run, simulator
     assert simulator.ledger().requests == 6
 
 
+def test_a_recording_of_another_address_says_so(run: Run, simulator: Simulator) -> None:
+    assert "2 passed" in run("-k", "sum")
+    elsewhere = run("-k", "sum", OPENAI_BASE_URL="https://example.com/v1", CI="true")
+    assert "2 failed" in elsewhere
+    assert f'differs in base_url: stored "{os.environ["OPENAI_BASE_URL"]}"' in elsewhere
+    assert simulator.ledger().requests == 2
+
+
 def test_a_failed_test_leaves_no_recording(suite: Path, run: Run, simulator: Simulator) -> None:
     assert "1 failed" in run("-k", "failing", FAIL="1")
     assert not (suite / "cassettes").exists()

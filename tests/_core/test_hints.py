@@ -47,7 +47,10 @@ VALUES: dict[str, Any] = {
         ("response.content", AttributeError, "Response has no attribute 'content': use .text"),
         ("response.choices[0].message.content", AttributeError, r"a dict: use message\['content'\]"),
         ("response.message.parsed", AttributeError, "use response.parsed"),
-        ("response['choices'][0]", TypeError, "Response is not a dict: use .choices"),
+        ("response['choices'][0]", TypeError, r"Response is not a dict: use .text, or .choices$"),
+        ("response['usage']", TypeError, r"Response is not a dict: use .usage$"),
+        ("response._hidden_params['response_cost']", AttributeError, "use .cost, .id and .raw"),
+        ("response._request_id", AttributeError, "use .id$"),
         ("response['text']", TypeError, "use .text"),
         ("response['content']", TypeError, "use .text"),
         ("response.choices[0]['message']", TypeError, "Choice is not a dict: use .message"),
@@ -120,6 +123,20 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
     }
     for code, said in {
         "client.chat.completions.create()": "use .call",
+        "client.models.generate_content(model='m', contents='1+1?')": r"use client\.call\(model, messages\)$",
+        "client.models.generate_content_stream(model='m')": r"use client\.stream\(",
+        "client.models.embed_content()": r"use client\.embed\(",
+        "client.models.count_tokens()": r"use client\.count_tokens\(",
+        "client.models.list()": r"use client\.models\(\)$",
+        "client.batches.create()": "use client.call_many",
+        "client.aio.models": "use .acall",
+        "client.chats.create()": "use .call",
+        "client.files.upload()": "use .call",
+        "client.interactions.create()": "endpoint='interactions'",
+        "stream.text_stream": "use delta.text of each delta",
+        "stream.get_final_message()": "use stream.response, after",
+        "stream.get_final_completion()": "use stream.response, after",
+        "stream.get_final_text()": "use stream.response.text, after",
         "estimate.price": "use .cost",
         "ledger.total_cost": "use .spent",
         "stream.text": "use stream.response",
@@ -172,10 +189,15 @@ def test_the_tables_name_what_there_is(kind: str) -> None:
         "llm_provider": llm_provider,
         "AssistantMessage": dict,
         "LLMError": VALUES["error"],
+        "Response[]": Response,
+        "Client.models": object,
+        "Client.batches": object,
     }
     known = dir(special.get(kind) or getattr(llm_provider, kind))
     for name, remedy in tables.remedies_of(kind).items():
-        assert name not in known
+        # The attributes of an answer are read as such, and not like keys.
+        assert (name in known) == kind.endswith("[]")
+        assert special.get(kind) is not object or hasattr(eval(kind), name)
         named = re.match(r"\.(\w+)|(\w+)\(", remedy)
         if named is not None:
             assert named[1] in known if named[1] else hasattr(llm_provider, named[2]) or named[2] == "type"

@@ -3,8 +3,8 @@
 `Hinting` is the base class of values that users read. A subclass has the rows of its bases.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import doors
 
@@ -17,7 +17,7 @@ def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
     >>> remedy_for(["Response"], "content", []), remedy_for(["Usage"], "input_token", ["input_tokens"])
     (': use .text', ": did you mean 'input_tokens'?")
     """
-    if name.startswith("_"):
+    if name.startswith("_") and name not in ("_hidden_params", "_request_id"):
         # Protocols of other programs look for such names again and again.
         return ""
     for owner in owners:
@@ -41,6 +41,20 @@ def missing_attribute(value: object, name: str) -> AttributeError:
 def _remedy(value: object, name: str) -> str:
     kind = type(value)
     return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
+
+
+def hint_at(function: Callable[..., Any], *names: str) -> None:
+    """Answer methods that another library has where this one has a function, such as `client.models`."""
+
+    def refuse(name: str) -> Callable[..., NoReturn]:
+        def raise_hint(*_: object, **__: object) -> NoReturn:
+            owner = function.__qualname__
+            raise AttributeError(f"{owner} is a function without {name!r}{remedy_for([owner], name, ())}")
+
+        return raise_hint
+
+    for name in names:
+        setattr(function, name, refuse(name))
 
 
 class Hinting:
@@ -69,5 +83,7 @@ class NoMapping(Hinting):
             kind = type(self)
             if not isinstance(name, str):
                 raise TypeError(f"{kind.__name__} is neither a list nor a dict: use its attributes")
-            remedy = f": use .{name}" if hasattr(kind, name) else _remedy(self, name)
+            own = f": use .{name}" if hasattr(kind, name) else _remedy(self, name)
+            # An attribute may have a shorter way to the text, as `choices`.
+            remedy = remedy_for([f"{kind.__name__}[]"], name, ()) or own
             raise TypeError(f"{kind.__name__} is not a dict{remedy or f', and has no {name!r}'}")

@@ -187,6 +187,29 @@ class TestMetadata:
         assert checked.metadata is not None
         assert [checked.metadata(prompt) for prompt in prompts("{question}", FRAME)] == expected
 
+    @given(st.permutations(range(4)), st.permutations(range(4)))
+    def test_of_pandas_belongs_to_the_input_with_its_label(self, ours: list[int], theirs: list[int]) -> None:
+        frame = pandas.DataFrame({"question": list("abcd"), "gold": list("ABCD")}, index=list("wxyz"))
+        first, second = frame.iloc[ours], frame.iloc[theirs]
+        for inputs, rows in (("{question}", first), (first["question"], None)):
+            for metadata in (second["gold"], second[["gold"]], second["gold"].astype("string")):
+                checked: Any = batch_inputs(inputs, rows, metadata)
+                values = [checked.metadata(prompt) for prompt in checked.prompts]
+                golds = [each["gold"] if isinstance(each, dict) else each for each in values]
+                assert golds == [prompt.upper() for prompt in checked.prompts]
+            unlabelled: Any = batch_inputs(inputs, rows, second["gold"].tolist())
+            assert [unlabelled.metadata("") for _ in theirs] == second["gold"].tolist()
+
+    @pytest.mark.parametrize(
+        ("index", "says"), [([0, 1], "only one has 'a'"), (["a", "c"], "only one has 'b'")]
+    )
+    def test_with_other_labels_is_refused(self, index: Any, says: str) -> None:
+        for metadata in (pandas.Series([1, 2], index=index), pandas.DataFrame({"id": [1, 2]}, index=index)):
+            for inputs, rows in (("{question}", FRAME), (FRAME["question"], None)):
+                with pytest.raises(RequestError, match=f"metadata and inputs are paired by .*{says}"):
+                    batch_inputs(inputs, rows, metadata)
+        assert batch_inputs(["a", "b"], metadata=pandas.Series([1, 2], index=index)).metadata is not None
+
     def test_may_describe_prompts(self) -> None:
         for inputs in (["a", "b"], iter(["a", "b"])):
             checked = batch_inputs(inputs, metadata=str.upper)

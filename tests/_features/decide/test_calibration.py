@@ -4,6 +4,8 @@ import math
 import random
 from typing import Any
 
+import numpy
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,6 @@ class TestBrier:
         assert brier_score([1.0, 0.0], [True, False]) == 0
         assert brier_score([0.5] * 4, [1, 0, 1, 0]) == 0.25
         assert brier_score([math.nan, None, 1], [True, True, False]) == 1
-        pandas = pytest.importorskip("pandas")
         column = pandas.Series([0.5, None, 1.0], dtype="Float64")
         assert brier_score(column, pandas.Series([True, True, True])) == 0.125
 
@@ -36,6 +37,67 @@ class TestBrier:
         for function in (brier_score, reliability):
             with pytest.raises(RequestError, match=says):
                 function(probabilities, outcomes)
+
+    @pytest.mark.parametrize("gap", [None, math.nan, pandas.NA, pandas.NaT, ""])
+    def test_a_pair_with_an_empty_side_is_not_counted(self, gap: Any) -> None:
+        for pairs in ([(0.5, True), (0.9, gap)], [(gap, True), (0.5, True), (gap, gap)]):
+            columns: Any = list(zip(*pairs, strict=True))
+            assert brier_score(*columns) == 0.25
+            assert reliability(*columns).count == 1
+        with pytest.raises(RequestError, match="no probability is left"):
+            brier_score([0.5], [gap])
+
+
+LABELS = {
+    "texts": ["a", "b", "c", "d"],
+    "numbers": [3, 1, 2, 0],
+    "times": list(pandas.date_range("2026-01-01", periods=4, tz="UTC")),
+    "with a gap": [1.5, math.nan, 2.5, 3.5],
+    "levels": pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", math.nan)]),
+    "categories": pandas.CategoricalIndex(["a", "b", "c", "d"]),
+}
+
+
+class TestPairs:
+    @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+    @given(st.permutations(range(4)), st.permutations(range(4)))
+    def test_columns_are_paired_by_their_labels(
+        self, labels: Any, ours: list[int], theirs: list[int]
+    ) -> None:
+        frame = pandas.DataFrame(
+            {"said": [0.9, 0.8, 0.3, 0.1], "true": [True, False, True, False], "who": list("xyxy")},
+            index=labels,
+        )
+        first, second = frame.iloc[ours], frame.iloc[theirs]
+        assert brier_score(first["said"], second["true"]) == brier_score(frame["said"], frame["true"])
+        assert reliability(first["said"], second["true"]) == reliability(frame["said"], frame["true"])
+        assert cohen_kappa(first["who"], second["who"]).agreement == 1
+        # What has no index is paired by position.
+        expected = sum(place % 2 == other % 2 for place, other in zip(ours, theirs, strict=True)) / 4
+        for given_by in (list, tuple, pandas.Series.to_numpy, pandas.Index):
+            assert cohen_kappa(first["who"], given_by(second["who"])).agreement == expected
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs", "says"),
+        [
+            (["a", "b"], ["a", "c"], "only one has 'b'"),
+            ([0, 1], [5, 6], "only one has 0"),
+            (["a", "a"], ["a", "b"], "only one has 'b'"),
+            (["a", "a", "b"], ["a", "b", "a"], "a label is there twice"),
+        ],
+    )
+    def test_labels_that_tell_no_pairs_are_an_error(self, ours: Any, theirs: Any, says: str) -> None:
+        first = pandas.Series([True, False, True][: len(ours)], index=ours)
+        second = pandas.Series([True, False, True][: len(ours)], index=theirs)
+        for function in (brier_score, reliability, cohen_kappa):
+            with pytest.raises(RequestError, match=f"paired by their indexes, which differ .{says}"):
+                function(first.astype(float) if function is not cohen_kappa else first, second)
+        assert cohen_kappa(first, second.to_numpy()).agreement == 1
+
+    def test_a_label_may_be_there_twice_in_one_order(self) -> None:
+        labels = numpy.array(["a", "a", "b"])
+        first = pandas.Series([1.0, 0.0, 1.0], index=labels)
+        assert brier_score(first, pandas.Series([True, False, True], index=labels)) == 0
 
 
 class TestReliability:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +107,7 @@ def test_what_a_score_may_be(given: Any, read: Any) -> None:
      np.array([1.0, 2.0]), Decision(name="x", kind="choice", instructions="…", choice="a")],
 )  # fmt: skip
 def test_what_is_no_score_names_its_result_and_the_remedy(given: Any) -> None:
-    with pytest.raises(RequestError, match=r"a score is a number|name of a score|give a function"):
+    with pytest.raises(RequestError, match=r"a score is a number|name of a score|take another question"):
         read_score(given)
     with pytest.raises(BatchError, match=r"results\[1\], sample 0"):
         Results([answer("4"), answer("5")]).score(lambda sample: given if sample.text == "5" else 1)
@@ -371,3 +372,17 @@ def test_judgements_are_put_in_order_by_the_labels_of_their_rows() -> None:
         0.75,
         0.25,
     ]
+
+
+def test_judgements_with_a_choice_are_told_how_to_take_one_question() -> None:
+    chosen = Decision(name="k", kind="choice", instructions="…", choice="full")
+    judged = [
+        Decisions(input="text", decisions=(*decided(c=good).decisions, chosen), **PARTS)
+        for good in (0.25, 0.75)
+    ]
+    results = Results(answer(str(number)) for number in range(2))
+    with pytest.raises(RequestError, match=r"scores\[0\]: the question 'k' has the choice 'full'") as caught:
+        results.score(scores=judged)
+    for remedy in re.findall(r"scores=(\[.*?judged\])", str(caught.value)):
+        scores = eval(remedy.replace("NAME", "c"), {"judged": judged})  # what the message says to write
+        assert values(results.score(scores=scores)) in ([(0.25,), (0.75,)], [(1.0,), (1.0,)])

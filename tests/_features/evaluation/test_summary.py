@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,8 +161,9 @@ def test_what_is_no_name_of_a_column_is_refused(name: str, wrong: Any) -> None:
         return  # several columns
     scored = run([1], [0])
     for act in (scored.summarize_scores, lambda **given: compare(scored, scored, **given)):
-        with pytest.raises(RequestError, match=r"it has: id; by= and cluster= take names of columns"):
-            act(**{name: wrong})
+        for value in (wrong, pd.Series([1, 2]), pd.DataFrame({"id": [1]})):
+            with pytest.raises(RequestError, match=r"it has: id; by= and cluster= take names of columns"):
+                act(**{name: value})
 
 
 WRONG = [{"m": run([1])}, [run([1])], None, "results", run([1])[0], run([1]).summarize_scores(), [{}], ()]

@@ -11,8 +11,9 @@ from google.genai import types as google
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response as OpenAIResponse
 
-from conformance.test_foreign_forms import Format, on_every_route
-from llm_provider import Choice
+from conformance.formats import CHAT, GEMINI, Format
+from conformance.test_foreign_forms import on_every_route
+from llm_provider import Choice, RequestError
 from llm_provider._features.foreign.sdk_messages import is_foreign, plain_messages
 from llm_provider._features.litellm.connection import load
 from support import response
@@ -137,6 +138,95 @@ def test_a_content_of_the_user_has_the_parts_of_a_message() -> None:
         is_object = isinstance(parts[0], google.Part)
         entry = google.Content(role="user", parts=parts) if is_object else {"role": "user", "parts": parts}
         assert plain_messages([entry]) == [{"role": "user", "content": expected}]
+
+
+PNG = b"\x89PNG\r\n\x1a\n\xff\xfe\xfd"
+AS_PARTS = {PNG: google.Part.from_bytes(data=PNG, mime_type="image/png"), "What?": google.Part(text="What?")}
+
+
+@pytest.mark.parametrize("contents", [[PNG, "What?"], ["What?", PNG], ["What?", PNG, PNG, "What?"]])
+@on_every_route
+def test_parts_of_google_are_contents_beside_texts(form: Format, model: str, contents: list[Any]) -> None:
+    expected = form.encode(contents, model)
+    mixed = [AS_PARTS[each] if isinstance(each, bytes) else each for each in contents]
+    parts = [AS_PARTS[each] for each in contents]
+    content = google.Content(role="user", parts=parts)
+    for prompt in (mixed, parts, [{"role": "user", "content": mixed}], [content]):
+        payload = form.encode(prompt, model)
+        assert payload == expected
+        assert not form.check(payload)
+
+
+def test_a_part_alone_is_told_to_go_into_a_list() -> None:
+    with pytest.raises(RequestError, match=r"not Part: write \[value\]"):
+        GEMINI.encode(AS_PARTS[PNG], "gemini-2.5-flash")
+
+
+def test_a_result_beside_contents_answers_its_call() -> None:
+    answered = google.Part.from_function_response(name="weather", response={"output": "sunny"})
+    payload = GEMINI.encode(
+        [google.Content(role="user", parts=[AS_PARTS["What?"]]), of_gemini(), answered], "gemini-2.5-flash"
+    )
+    assert "sunny" in str(payload["contents"][2])
+    assert not GEMINI.check(payload)
+
+
+SCHEMA = google.Schema(
+    type=google.Type.OBJECT,
+    properties={
+        "city": google.Schema(type=google.Type.STRING, description="A city"),
+        "days": google.Schema(type=google.Type.ARRAY, items=google.Schema(type=google.Type.INTEGER)),
+        "unit": google.Schema(type=google.Type.STRING, enum=["C", "F"], nullable=True),
+    },
+    required=["city"],
+)
+AS_JSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "A city"},
+        "days": {"type": "array", "items": {"type": "integer"}},
+        "unit": {"type": ["null", "string"], "enum": ["C", "F"]},
+    },
+    "required": ["city"],
+}
+
+
+@pytest.mark.parametrize("schema", [{"parameters": SCHEMA}, {"parameters_json_schema": AS_JSON}, {}])
+@on_every_route
+def test_functions_that_google_declares_are_tools(form: Format, model: str, schema: dict[str, Any]) -> None:
+    names = {"weather": "The weather", "news": None}
+    declared = [
+        google.FunctionDeclaration(name=name, description=said, **schema) for name, said in names.items()
+    ]
+    parameters = {"parameters": AS_JSON} if schema else {}
+    functions = [
+        {"name": name, **({"description": said} if said else {}), **parameters}
+        for name, said in names.items()
+    ]
+    expected = form.encode("Hi", model, tools=[{"type": "function", "function": each} for each in functions])
+    for tools in (
+        [google.Tool(function_declarations=declared)],
+        [google.Tool(function_declarations=[each]) for each in declared],
+    ):
+        payload = form.encode("Hi", model, tools=tools)
+        assert payload == expected
+        assert not form.check(payload)
+
+
+def test_what_google_runs_stays_a_tool_of_google() -> None:
+    searching = google.Tool(google_search=google.GoogleSearch())
+    both = google.Tool(
+        google_search=google.GoogleSearch(),
+        function_declarations=[google.FunctionDeclaration(name="weather")],
+    )
+    search = {"googleSearch": {}}
+    assert GEMINI.encode("Hi", "gemini-2.5-flash", tools=[searching])["tools"] == [search]
+    assert GEMINI.encode("Hi", "gemini-2.5-flash", tools=[both])["tools"] == [
+        {"functionDeclarations": [{"name": "weather"}]},
+        search,
+    ]
+    with pytest.raises(RequestError, match="one of the provider 'gemini'"):
+        CHAT.encode("Hi", "gpt-4.1", tools=[searching])
 
 
 @pytest.mark.parametrize("entry", [USER, "Hi", {"type": "text", "text": "Hi"}, b"x", None, 5])

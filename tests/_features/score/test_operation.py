@@ -407,6 +407,9 @@ class TestMany:
         assert list(table["prompt"]) == ["Hello"] * 2 + ["He was"] + ["It is"] * 3
         again = lab.score_many("vllm/toy", frame["question"], frame["choices"], progress=False)
         assert all(result.cached for result in again)
+        other_order = frame["choices"].iloc[[2, 0, 1]]
+        shuffled = lab.score_many("vllm/toy", frame["question"], other_order, progress=False)
+        assert [list(result) for result in shuffled] == [list(result) for result in again]
         assert [result.served_by for result in again] == [result.served_by for result in results]
         copies = [Scores.from_dict(json.loads(json.dumps(result.to_dict()))) for result in again]
         assert copies == list(again)

@@ -8,10 +8,11 @@ import threading
 import weakref
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
 from .. import doors
 from ..errors import RequestError, cite
+from ..hints import hint_at
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
@@ -36,8 +37,7 @@ from ..types.usage import Usage
 from .batch_methods import BatchMethods
 from .call_runner import CallRunner, Lifetime, Run, cache_of, ledger_of, observer_of, prices_of
 
-# The event loop, asyncio and their modules are imported by the first call that is not stored: their import
-# takes longer than the rest of such a call.
+# The first call that is not stored imports asyncio and its modules: that takes longer than the rest of it.
 if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     )
     from ..types.embeddings import Embeddings
     from . import functions
-
-T = TypeVar("T")
 
 
 class Client(BatchMethods):
@@ -474,6 +472,8 @@ class Client(BatchMethods):
         await self.aclose()
 
 
+hint_at(Client.models, "generate_content", "generate_content_stream", "embed_content", "count_tokens", "list")
+hint_at(Client.batches, "create")
 Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
 
 _lock = threading.Lock()

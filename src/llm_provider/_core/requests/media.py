@@ -200,7 +200,7 @@ def part_of(content: object, where: str) -> Part:
         return _encode_bytes(bytes(content), where)
     if is_image(content):
         return _encode_bytes(_encode_png(content, where), where)
-    fields = doors.sdk_messages.plain(content)
+    fields = doors.sdk_messages.plain_part(content)
     if isinstance(fields, Mapping):
         # A part or a block of an SDK.
         return _check_part(fields, where)

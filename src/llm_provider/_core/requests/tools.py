@@ -111,6 +111,8 @@ def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
     if not isinstance(value, (list, tuple)):
         written = getattr(value, "__name__", None) or cite(value)
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
+    if any(hasattr(tool, "function_declarations") for tool in value):
+        value = [each for tool in value for each in doors.sdk_messages.plain_tools(tool)]
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
     indices: dict[str, int] = {}
     for index, tool in enumerate(tools):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._core import doors
 from ..._core.errors import RequestError, cite
-from ..._core.requests.inputs import is_missing
+from ..._core.requests.inputs import is_missing, put_in_order
 from ..._core.runtime.imports import import_optional
 from ..._core.types.results import Results
 
@@ -23,8 +23,8 @@ def brier_score(probabilities: Iterable[float | None], outcomes: Iterable[Any] =
 
     Args:
         probabilities: Such as the column `probability` of `results.to_pandas()`.
-        outcomes: Whether each statement was true: True or False, or 1 or 0. A pair without a probability,
-            which a refusal leaves, is not counted.
+        outcomes: Whether each statement was true: True or False, or 1 or 0. A pair with an empty side is
+            not counted. Two columns of pandas are paired by their indexes.
 
     Raises:
         RequestError: the lengths differ, nothing is left, or a value is no probability or outcome.
@@ -163,7 +163,8 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
 
     Args:
         first: The labels of one judge, such as the column `choice` of a table.
-        second: The other one's labels, in the same order. A pair with an empty label is left out.
+        second: The other one's labels, in the same order, or with the same index. A pair with an empty
+            label is left out.
 
     Raises:
         RequestError: the lengths differ, nothing is left, or the judges share no label and have labels of
@@ -173,12 +174,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     >>> round(measured.kappa, 3), measured.agreement, measured.count
     (0.9, 0.95, 20)
     """
-    # Empty texts would count as labels on which both judges agree.
-    pairs = [
-        pair
-        for pair in _zip(first, second, "labels")
-        if not any(each == "" or is_missing(each) for each in pair)
-    ]
+    pairs = _zip(first, second, "labels")
     if not pairs:
         raise RequestError("no pair of labels is left: give two labels for one input at least")
     if strange := [each for pair in pairs for each in pair if not isinstance(each, Hashable)]:
@@ -231,8 +227,6 @@ def find_interval(count: float, total: float) -> tuple[float, float]:
 def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[tuple[float, float]]:
     pairs = []
     for probability, outcome in _zip(probabilities, outcomes, "probabilities and outcomes"):
-        if is_missing(probability):
-            continue
         if isinstance(probability, bool) or not _is_share(probability):
             raise RequestError(f"{cite(probability)} is no probability: give numbers from 0 to 1")
         if not _is_share(outcome) or outcome not in (0, 1):
@@ -261,4 +255,10 @@ def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tup
     firsts, seconds = list(first), list(second)
     if len(firsts) != len(seconds):
         raise RequestError(f"{what} are {len(firsts):,} and {len(seconds):,}: give as many of both")
-    return list(zip(firsts, seconds, strict=True))
+    pairs = zip(firsts, put_in_order(seconds, second, first, what), strict=True)
+    # Empty texts would count as labels on which both judges agree.
+    return [pair for pair in pairs if not any(map(_is_empty, pair))]
+
+
+def _is_empty(value: object) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value)

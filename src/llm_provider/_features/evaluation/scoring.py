@@ -10,7 +10,7 @@ from typing import Any
 from ..._core import doors
 from ..._core.errors import BatchError, LLMError, OutputError, RequestError, cite
 from ..._core.json_values import plain_number
-from ..._core.requests.inputs import is_missing
+from ..._core.requests.inputs import find_order, is_missing, list_labels
 from ..._core.types.response import Response
 from ..._core.types.results import Results
 from ..._core.types.results_table import AnyResult
@@ -135,9 +135,8 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
 
 def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[Any]:
     """A column by its index, or judgements by the labels of their rows, in the order of the results."""
-    index: Any = getattr(scores, "index", None)  # a list has a method of this name
-    is_column, given = index is not None and not callable(index), list(scores)
-    labels = list(index) if is_column else list(map(_read_label, given))
+    column, given = list_labels(scores), list(scores)
+    labels = list(map(_read_label, given)) if column is None else column
     whole = [list(results), [result for result in results for _ in range(_count(result))]]
     tables = [(len(table), dict(enumerate(table))) for table in whole]
     tables += [
@@ -149,11 +148,11 @@ def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[A
         return given
     known = [_read_label(result) for result in table.values()]
     known = list(table) if None in known else known
-    if None not in labels and labels != known:
-        by_label = dict(zip(labels, given, strict=True))
-        if by_label.keys() == set(known) and len(by_label) == len(given):
-            given = [by_label[label] for label in known]
-        elif is_column:
+    if column is not None or None not in labels:
+        order = find_order(known, labels)
+        if order is not None:
+            given = [given[position] for position in order]
+        elif column is not None:
             raise RequestError(
                 "the index of scores= is not the index of results.to_pandas(): if the scores are in the "
                 "order of its rows, give scores.to_numpy()"
@@ -191,7 +190,12 @@ def read_score(value: Any) -> ScoreValue:
 def _read_number(value: Any) -> float | None:
     if isinstance(value, doors.decisions.Decision):
         if value.kind == "choice" and value.refusal is None:
-            raise RequestError(f"the choice {cite(value.choice)} is no number: give a function of it")
+            name, choice = cite(value.name), cite(value.choice)
+            raise RequestError(
+                f"the question {name} has the choice {choice}, which is no number: compare it, as by "
+                f"scores=[each[{name}].choice == {choice} for each in judged], or take another question "
+                "alone, as by scores=[each['NAME'] for each in judged]"
+            )
         value = value.probability if value.kind == "predicate" else value.score
     if is_missing(value):
         return None

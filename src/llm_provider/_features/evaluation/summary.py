@@ -75,7 +75,7 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
     """The table of `Results.summarize_scores`."""
     columns = _list_columns(by)
     rows = [metadata_columns(result, scored=True) for result in results]
-    if "model" in columns and not any("model" in row for row in rows):
+    if "model" in map(str, columns) and not any("model" in row for row in rows):
         raise RequestError("by='model' is not needed: the table has a row for each model without it")
     _check_columns(rows, [*columns, *([] if cluster is None else [cluster])])
     names, models = _names(results), name_models(results)
@@ -427,7 +427,7 @@ def _key(value: object) -> str | None:
 def _check_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     known = [*dict.fromkeys(name for row in rows for name in row)]
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             hint = "" if isinstance(name, str) else "; by= and cluster= take names of columns"
             has = ", ".join(known) or "nothing"
             raise RequestError(f"there is no column {cite(name)} in the metadata; it has: {has}{hint}")

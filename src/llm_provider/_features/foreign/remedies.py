@@ -175,6 +175,7 @@ def prompt_remedy(prompt: object) -> str:
         (is_column, ": a column of prompts goes to call_many(model, df['question'])"),
         (isinstance(prompt, type), ": give an instance of it as text, such as str(value)"),
         (callable(prompt), ": call it, and give the text that it returns"),
+        (hasattr(prompt, "model_dump"), ": write [value]"),
         (hasattr(prompt, "__iter__"), f": write {several}"),
         (prompt is None, ": write the prompt, such as 'What is 2+2?'"),
         (True, ": write str(value) to send it as text"),

@@ -46,6 +46,28 @@ def plain(value: object) -> Any:
     return dump(mode="json", exclude_none=True, by_alias=True, warnings=False)
 
 
+def plain_part(value: object) -> Any:
+    """A content of an SDK as the API has it; a `Part` of google-genai in OpenAI's form."""
+    fields = plain(value)
+    return _part_of_gemini(fields) if isinstance(fields, Mapping) and _is_part(fields) else fields
+
+
+def plain_tools(tool: Any) -> list[Any]:
+    """The functions that a `Tool` of google-genai declares, and the rest of it; another tool as it is."""
+    if type(tool).__module__ != "google.genai.types" or not hasattr(tool, "function_declarations"):
+        return [tool]
+    tools, rest = [], plain(tool)
+    written = rest.pop("functionDeclarations", ())
+    for declared, fields in zip(tool.function_declarations or (), written, strict=True):
+        schema = fields.get("parametersJsonSchema") or plain(
+            getattr(declared.parameters, "json_schema", None)
+        )
+        named = {"name": fields.get("name"), "description": fields.get("description"), "parameters": schema}
+        function = {name: value for name, value in named.items() if value is not None}
+        tools.append({"type": "function", "function": function})
+    return [*tools, rest] if rest else tools
+
+
 def plain_messages(entries: Iterable[Any]) -> list[Any]:
     """The entries of a conversation as messages. Entries that are none, such as parts, stay as they are."""
     messages: list[Any] = []
@@ -77,6 +99,12 @@ def _flat(entries: Iterable[Any]) -> Iterator[Any]:
             yield entry.message if isinstance(entry, Response) else plain(entry)
 
 
+def _is_part(entry: JSONMapping) -> bool:
+    """Whether fields are those of a part of Gemini's, which has no type."""
+    known = {"text", "inlineData", "fileData", "functionResponse"}
+    return not {"type", "role"} & entry.keys() and bool(known & entry.keys())
+
+
 def _is_item(entry: JSONMapping) -> bool:
     kind = entry.get("type")
     if not isinstance(kind, str) or not _ITEM.fullmatch(kind):
@@ -106,6 +134,9 @@ def _messages(entry: object, known: list[_Call]) -> Iterator[Any]:
         yield entry
     elif isinstance(entry.get("parts"), (list, tuple)):
         yield from _of_gemini(entry, known)
+    elif _is_part(entry):
+        answer = entry.get("functionResponse")
+        yield _part_of_gemini(entry) if answer is None else _result_of_gemini(answer, known)
     elif _is_item(entry) and "role" not in entry:
         yield _result(entry)
     elif entry.get("type") == "message" or entry.get("role") == "assistant":

@@ -25,7 +25,7 @@ from ..._core.journey.sent_requests import sum_of_prices
 from ..._core.json_values import JSONObject, json_value
 from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.checks import DeliveryOptions
-from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table
+from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table, put_in_order
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.runtime.json_pieces import canonical, write_exactly
@@ -433,7 +433,7 @@ def parse_scores(
     calls = cast("JSONObject", dict(parameters))
     most, progress, max_errors = take_common(calls)
     parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
-    pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
+    pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations, contexts)
     inputs = (BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),)
     return BatchOptions(
         function="score_many", awaited=False, models=(model,), inputs=inputs, parameters=calls,
@@ -442,7 +442,7 @@ def parse_scores(
     )  # fmt: skip
 
 
-def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
+def pair_texts(contexts: list[Any], continuations: Any, indexed: object = None) -> list[tuple[Any, Any]]:
     """Each context with its continuations, which are texts for every context, or as many lists.
 
     >>> pair_texts(["a", "b"], [" x", " y"])
@@ -458,4 +458,5 @@ def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]
         raise RequestError(
             f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
         )
+    listed = put_in_order(listed, continuations, indexed, "continuations and contexts")
     return list(zip(contexts, listed, strict=True))
