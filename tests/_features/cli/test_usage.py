@@ -10,7 +10,7 @@ import pytest
 from llm_provider import Client, Ledger, LedgerWarning
 from llm_provider._core.money.ledger_file import LedgerFile
 from llm_provider._core.money.totals import Key, Posting
-from llm_provider._core.types.usage import Usage
+from llm_provider._core.types.usage import Usage, format_usd
 from llm_provider._features.cli.main import main
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
@@ -201,3 +201,52 @@ def test_rows_of_older_versions_say_that_their_sums_are_of_several_models(
     # No model was asked before this one.
     file.write_text(f"{json.dumps(line | {'passed_over': [passed | {'error': 'CacheMissError'}]})}\n")
     assert run("usage", str(file)).err == ""
+
+
+EMPTY = '{"object": "chat.completion", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}'
+FAILURES = {"paid": Fault(body=EMPTY), "perhaps paid": Fault(hang=True), "free": Fault(status=400)}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize(
+    "fails_before", [("paid",), ("perhaps paid", "paid"), ("free", "paid", "paid"), ("free",)]
+)
+@pytest.mark.parametrize("ends", ["answered", "failed", "by a fallback"])
+def test_what_failed_runs_cost_stays_in_the_file(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    fails_before: tuple[str, ...],
+    ends: str,
+) -> None:
+    file, source, ledger = tmp_path / f"answers{suffix}", tmp_path / "in.txt", tmp_path / "costs.jsonl"
+    source.write_text("Say one.\nName two.\nSay three.\nName four.\n")
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+    arguments = ["map", "gpt-6.1-sol", str(source), str(file), "--max-tokens", "50"]
+    options = {"fallback": ["claude-haiku-5-5"], "max_retries": 0, "timeout": 2.0}
+    arguments += [f"--param={name}={json.dumps(value)}" for name, value in options.items()]
+    for kind in fails_before:
+        simulator.clear()
+        for provider in ("openai", "anthropic"):
+            simulator.inject(FAILURES[kind], provider, match="Say", times=None)
+        assert run(*arguments)[0] == 1
+    simulator.clear()
+    if ends != "answered":
+        end = Fault(finish="refusal") if ends == "by a fallback" else Fault(status=400)
+        simulator.inject(end, "openai", match="Say", times=None)
+    code, out, _ = run(*arguments)
+    assert code == (ends == "failed")
+    names = ("provider", "cost", "unknown", "unknown_at_most")
+    of_answers, of_ledger = (
+        [[row[name] for name in names] for row in json.loads(run("usage", str(path), "--json").out)["rows"]]
+        for path in (file, ledger)
+    )
+    assert of_answers == of_ledger
+    known = sum(cost for _, cost, _, _ in of_ledger)
+    assert format_usd(known) in out
+    # A run without news changes nothing.
+    before = file.read_bytes()
+    assert run(*arguments)[0] == code
+    assert ends == "failed" or file.read_bytes() == before

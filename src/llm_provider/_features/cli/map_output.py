@@ -36,10 +36,17 @@ _BEGINNING = b'{"index":'
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+_EARLIER = "earlier_failures"
+"""The field of a line that has what earlier failures of its row may have cost."""
 _LAST_COLUMNS = (
     "finish_reason", "model", "provider", *_TOKENS, "cost", "cost_bounds", "price", "prompt", "served_by",
-    "cached", "cache_keys", "error", "error_message", "request",
+    "cached", "cache_keys", "error", "error_message", _EARLIER, "request",
 )  # fmt: skip
+_OF_FAILURES = ("model", "provider", "usage", "cost", "cost_bounds", "cached", "passed_over", "error")
+"""The fields of a failed line that stay in the line which takes its place."""
+
+
+_JSON_CELLS = ("cost", "cost_bounds", "price", "served_by", "passed_over", _EARLIER)
 
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -193,7 +200,7 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     line: JSONObject = dict(zip(columns, map(_decode_cell, cells), strict=True))
     try:
         line["index"] = int(line["index"])
-        for name in ("cost", "cost_bounds", "price", "served_by", "passed_over", *_TOKENS):
+        for name in (*_JSON_CELLS, *_TOKENS):
             line[name] = json.loads(line[name]) if line.get(name) else None
     except (ValueError, RecursionError):
         return None
@@ -257,7 +264,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         except OutputError as problem:
             error = problem
     if result.passed_over:
-        line["passed_over"] = json_value(result.passed_over)
+        line["passed_over"], model = json_value(result.passed_over), result.model or model
     names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
@@ -274,6 +281,14 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)} | fields,
         "request": request,
     }
+
+
+def _list_failures(line: JSONObject) -> list[JSONObject]:
+    """What failed requests for a row may have cost: those that its line knows, and the line itself."""
+    earlier: list[JSONObject] = line.get(_EARLIER) or []
+    if line["error"] is None or line.get("cost") == 0:
+        return earlier
+    return [*earlier, {name: line.get(name) for name in _OF_FAILURES}]
 
 
 class StandardOutput:
@@ -439,6 +454,9 @@ class OutputFile:
         offsets = array("q", [-1]) * rows
         lengths = array("q", [0]) * rows
         last, ordered = -1, True
+        # By index, what failed lines may have cost: those that are the last, and those that have a successor.
+        failed: dict[int, list[JSONObject]] = {}
+        replaced: dict[int, list[JSONObject]] = {}
         for _, offset, line in self._lines():
             index = line["index"]
             if order is not None:
@@ -447,6 +465,10 @@ class OutputFile:
             last = index
             if index < rows:
                 offsets[index], lengths[index] = offset, self._whole - offset
+                if index in failed:
+                    replaced.setdefault(index, []).extend(failed.pop(index))
+                if costs := _list_failures(line):
+                    failed[index] = costs
         if not ordered:
             with files.replace_file(self.path) as new, self.path.open("rb") as old:
                 new.write(self.form.head)
@@ -454,6 +476,10 @@ class OutputFile:
                     if offset >= 0:
                         old.seek(offset)
                         new.write(_INDEX.sub(rb"\g<1>%d" % index, old.read(length), count=1))
+        if replaced:
+            self.rewrite(
+                lambda line: line | {_EARLIER: each} if (each := replaced.get(line["index"])) else line
+            )
         for _, _, line in self._lines():
             tally.add(line)
         return tally

@@ -39,7 +39,7 @@ class Tally:
 
     @property
     def price(self) -> Cost:
-        """USD that the answers cost when they were bought, and failed requests at most."""
+        """USD that the answers cost when they were bought, and failed requests of all runs at most."""
         # Rows that ask the same have one answer, which was bought once.
         stored = zip(self._stored_requests, self._stored_prices, strict=True)
         prices = (price for request, price in stored if request not in self._requests)
@@ -47,6 +47,8 @@ class Tally:
 
     def add(self, line: JSONObject) -> None:
         self.rows += 1
+        for each in line.get("earlier_failures") or ():
+            self._bought += Cost.between(each["cost"], each["cost_bounds"])
         error, reason = line["error"], line.get("finish_reason")
         request, price = hash(line["request"]), line.get("price")
         if line.get("cached"):
@@ -55,9 +57,7 @@ class Tally:
                 self._stored_requests.append(request)
                 self._stored_prices.append(math.nan if price is None else price)
         elif self.is_priced:
-            cost = Cost.between(line.get("cost"), line.get("cost_bounds"))
-            # A failed row has no price, nor have lines of older versions.
-            self._bought += cost if price is None else Cost(price, unknown=cost.unknown, at_most=cost.at_most)
+            self._bought += Cost.between(line.get("cost"), line.get("cost_bounds"))
             if error is None:
                 self._requests.add(request)
         if error is not None:

@@ -138,7 +138,8 @@ def _postings(path: Path) -> Iterator[Posting]:
         postings, parts = [parse_posting(line)], []
         if postings == [None]:
             with suppress(KeyError, TypeError, AttributeError, ValueError):
-                parts = _split(line)
+                lines = (*(line.get("earlier_failures") or ()), line)
+                parts = [part for each in lines for part in _split(each)]
             postings = [parse_posting(entry) for part in parts for entry in _entries_of(part)]
         if postings and None not in postings:
             any_valid = True
