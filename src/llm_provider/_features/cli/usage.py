@@ -117,7 +117,7 @@ def _add_up(
             groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
     if hits:
-        text = f"{hits:,} answers are hits, whose cost stands with the run that bought them"
+        text = f"stored answers ({hits:,}) cost nothing here, but in the run that bought them"
         say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
     return groups, everything
 
