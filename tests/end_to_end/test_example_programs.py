@@ -122,6 +122,9 @@ def test_the_night_goes_on_after_sigterm_and_a_kill(tmp_path: Path) -> None:
     out = run(tmp_path, "bash", str(EXAMPLES / "overnight.sh"), **variables)
     assert len(re.findall(r" 200 +200$", out, re.MULTILINE)) == 2
     assert count() == 400
+    assert "No such file" not in out
+    # The ledger also has what the ended runs bought.
+    assert int(re.findall(r"^total +(\d+)", out, re.MULTILINE)[0]) >= 400
     assert (tmp_path / "table.tex").read_text().startswith(r"\begin{tabular}")
 
 

@@ -51,12 +51,9 @@ def json_value(value: object) -> Any:
             return json_value(getattr(value, method)(**arguments))
     if is_dataclass(value) and not isinstance(value, type):
         # What was written before a late field was there stays equal to what is written today.
-        kept = (
-            each
-            for each in fields(value)
-            if not each.metadata.get("late") or getattr(value, each.name) != each.default
-        )
-        return {each.name: json_value(getattr(value, each.name)) for each in kept}
+        pairs = ((each, getattr(value, each.name)) for each in fields(value))
+        kept = (pair for pair in pairs if not pair[0].metadata.get("late") or pair[1] != pair[0].default)
+        return {each.name: json_value(part) for each, part in kept}
     return _to_text(value)
 
 

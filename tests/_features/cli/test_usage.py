@@ -116,7 +116,9 @@ def test_answers_are_summed_like_their_ledger(
         file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
         source.write_text("\n".join(texts))
         run("map", "gpt-5.5", str(source), str(file), "--param", "max_retries=0")
-    (row,) = json.loads(run("usage", str(file), "--by", "model", "--json").out)["rows"]
+    ended = run("usage", str(file), "--by", "model", "--json")
+    assert "stored answers (1) cost nothing here, but in the run that bought them; a ledger" in ended.err
+    (row,) = json.loads(ended.out)["rows"]
     assert (row["model"], row["requests"], row["hits"], row["failed"]) == ("gpt-5.5", 1, 1, 2)
     paid = client.call("gpt-5.5", "2+2?")
     assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)

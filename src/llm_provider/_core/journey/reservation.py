@@ -75,9 +75,8 @@ class BudgetedRequest:
         bounds = most_input_tokens(facts, body, call.target), most_output_tokens(facts, call.target)
         if None in bounds:
             return message
-        usd = worst_case(call, parts, self._prices, answer=0) if self._most.usd is not None else None
-        least = Amounts(usd, Decimal(bounds[0] or 0)).divide(self._budgets)
-        if not all(budget.covers(amount) for budget, amount in least.items()):
+        least = Amounts(worst_case(call, parts, self._prices, answer=0), Decimal(bounds[0] or 0))
+        if not all(budget.covers(amount) for budget, amount in least.divide(self._budgets).items()):
             advice = "; its input alone exceeds that: raise the budget, or shorten the input"
             message = message.partition(SMALLER_ANSWER)[0] + advice
         return message + " (at most {:,} tokens of input, and {:,} in each answer)".format(*bounds)
@@ -213,12 +212,9 @@ def find_most(
 
 
 def worst_case(
-    call: Call[Any],
-    parts: Sequence[int],
-    prices: PriceTable,
-    variants: Sequence[str] = (),
+    call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = (),
     answer: int | None = None,
-) -> Decimal | None:
+) -> Decimal | None:  # fmt: skip
     """The most USD that a request for `parts` of a call can cost; None if a price or a bound is not known.
 
     The prompt of several samples is billed once. `variants` are the service levels that may serve, and

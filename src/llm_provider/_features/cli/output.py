@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, cast
 
@@ -66,9 +67,6 @@ def in_shell_words(text: str) -> str:
 
 def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
-    if kind == "warning" and _held:
-        _held[-1].append(text)
-        return
     text = in_shell_words(text) if kind in ("error", "warning") else text
     line = f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}"
     progress = sys.modules.get("tqdm")
@@ -84,15 +82,14 @@ def say(kind: str, text: str) -> None:
 @contextlib.contextmanager
 def hold_warnings() -> Iterator[None]:
     """Print warnings behind the block, which leaves a line of standard output open until its end."""
-    _held.append([])
+    held: list[Warning | str] = []
+    before, warnings.showwarning = warnings.showwarning, lambda message, *_, **__: held.append(message)
     try:
         yield
     finally:
-        for text in _held.pop():
-            say("warning", text)
-
-
-_held: list[list[str]] = []
+        warnings.showwarning = before
+        for message in held:
+            show_warning(message)
 
 
 def printable(text: str, *, also: str = "") -> str:

@@ -117,7 +117,7 @@ def _add_up(
             groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
     if hits:
-        text = f"{hits:,} answers are hits, whose cost stands with the run that bought them"
+        text = f"stored answers ({hits:,}) cost nothing here, but in the run that bought them"
         say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
     return groups, everything
 
@@ -178,19 +178,16 @@ def _split(line: object) -> list[JSONObject]:
         (least, most), *others = map(_bounds_of, (line, *parts))
         least -= total(bounds[0] for bounds in others)
         known = [bounds[1] for bounds in others if bounds[1] is not None]
-        if most is not None:
-            most -= total(known)
-        elif len(known) < len(others) and line.get("price") is not None:
+        if len(known) < len(others) and line.get("price") is not None:
             most = least = Decimal(repr(line["price"]))
-        own["cost"], own["cost_bounds"] = float(least), None
-        if least != most:
-            own["cost"], own["cost_bounds"] = None, [float(least), None if most is None else float(most)]
+        elif most is not None:
+            most -= total(known)
+        bounds = [float(least), None if most is None else float(most)]
+        own["cost"], own["cost_bounds"] = (bounds[0], None) if least == most else (None, bounds)
         own["cached"] = own["cost"] == 0 and bool(line.get("price"))
         usages = [part["usage"] or {} for part in parts]
-        own["usage"] = {
-            name: count - sum(usage.get(name, 0) for usage in usages)
-            for name, count in (line["usage"] or {}).items()
-        }
+        counts = (line["usage"] or {}).items()
+        own["usage"] = {name: count - sum(each.get(name, 0) for each in usages) for name, count in counts}
     return [*parts, own]
 
 
