@@ -53,6 +53,7 @@ LABELS = {
     "numbers": [3, 1, 2, 0],
     "times": list(pandas.date_range("2026-01-01", periods=4, tz="UTC")),
     "with a gap": [1.5, math.nan, 2.5, 3.5],
+    "with nothing": ["a", pandas.NA, "b", "c"],
     "levels": pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", math.nan)]),
     "categories": pandas.CategoricalIndex(["a", "b", "c", "d"]),
 }

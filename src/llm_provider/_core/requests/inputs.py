@@ -279,17 +279,15 @@ def _comparable(label: Any) -> Any:
 
 
 def put_in_order(values: Any, others: object, what: str) -> Any:
-    """The rows of `values` in the order of the index of `others`, where both are pandas objects.
-
-    Everything else is paired by position. `what` names both in the `RequestError` of labels that differ.
-    """
+    """The rows of `values` in the order of the index of `others`, if both have one, else unchanged."""
     wanted, given = list_labels(others), list_labels(values)
-    if wanted is None or given is None or wanted == given or len(wanted) != len(given):
+    if wanted is None or given is None or len(wanted) != len(given):
         return values
-    order, known = find_order(wanted, given), {*given}
+    order = find_order(wanted, given)
     if order is None:
-        odd = [f"only one has {cite(label)}" for label in wanted if label not in known]
-        problem = odd[0] if odd else "one has a label twice"
+        known = {*map(_comparable, given)}
+        odd = [label for label in wanted if _comparable(label) not in known]
+        problem = f"only one has {cite(odd[0])}" if odd else "one has a label twice"
         raise RequestError(
             f"{what} are paired by their indexes, and {problem}: give both the same index, or one as a list, "
             "by column.tolist() or table.to_dict('records'), to pair them by position"
