@@ -3,6 +3,7 @@
 `Hinting` is the base class of values that users read. A subclass has the rows of its bases.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -45,16 +46,12 @@ def _remedy(value: object, name: str) -> str:
 
 def hint_at(function: Callable[..., Any], *names: str) -> None:
     """Answer methods that another library has where this one has a function, such as `client.models`."""
-
-    def refuse(name: str) -> Callable[..., NoReturn]:
-        def raise_hint(*_: object, **__: object) -> NoReturn:
-            owner = function.__qualname__
-            raise AttributeError(f"{owner} is a function without {name!r}{remedy_for([owner], name, ())}")
-
-        return raise_hint
-
     for name in names:
-        setattr(function, name, refuse(name))
+        setattr(function, name, functools.partial(_raise_hint, function.__qualname__, name))
+
+
+def _raise_hint(owner: str, name: str, *_: object, **__: object) -> NoReturn:
+    raise AttributeError(f"{owner} is a function without {name!r}{remedy_for([owner], name, ())}")
 
 
 class Hinting:

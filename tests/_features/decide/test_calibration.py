@@ -30,7 +30,7 @@ class TestBrier:
             ([1.5], [True], "1.5 is no probability"),
             (["a"], [True], "'a' is no probability"),
             ([0.5], ["yes"], "'yes' is no outcome"),
-            ([None], [True], "no probability is left"),
+            ([None], [True], "no pair of probabilities and outcomes is left"),
         ],
     )
     def test_wrong_values_get_a_sentence(self, probabilities: Any, outcomes: Any, says: str) -> None:
@@ -44,7 +44,7 @@ class TestBrier:
             columns: Any = list(zip(*pairs, strict=True))
             assert brier_score(*columns) == 0.25
             assert reliability(*columns).count == 1
-        with pytest.raises(RequestError, match="no probability is left"):
+        with pytest.raises(RequestError, match="no pair of probabilities and outcomes is left"):
             brier_score([0.5], [gap])
 
 
@@ -53,6 +53,7 @@ LABELS = {
     "numbers": [3, 1, 2, 0],
     "times": list(pandas.date_range("2026-01-01", periods=4, tz="UTC")),
     "with a gap": [1.5, math.nan, 2.5, 3.5],
+    "with nothing": ["a", pandas.NA, "b", "c"],
     "levels": pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", math.nan)]),
     "categories": pandas.CategoricalIndex(["a", "b", "c", "d"]),
 }
@@ -82,15 +83,15 @@ class TestPairs:
         [
             (["a", "b"], ["a", "c"], "only one has 'b'"),
             ([0, 1], [5, 6], "only one has 0"),
-            (["a", "a"], ["a", "b"], "only one has 'b'"),
-            (["a", "a", "b"], ["a", "b", "a"], "a label is there twice"),
+            (["a", "a"], ["a", "b"], "one has a label twice"),
+            (["a", "a", "b"], ["a", "b", "a"], "one has a label twice"),
         ],
     )
     def test_labels_that_tell_no_pairs_are_an_error(self, ours: Any, theirs: Any, says: str) -> None:
         first = pandas.Series([True, False, True][: len(ours)], index=ours)
         second = pandas.Series([True, False, True][: len(ours)], index=theirs)
         for function in (brier_score, reliability, cohen_kappa):
-            with pytest.raises(RequestError, match=f"paired by their indexes, which differ .{says}"):
+            with pytest.raises(RequestError, match=f"paired by their indexes, and {says}"):
                 function(first.astype(float) if function is not cohen_kappa else first, second)
         assert cohen_kappa(first, second.to_numpy()).agreement == 1
 

@@ -107,7 +107,7 @@ def test_what_a_score_may_be(given: Any, read: Any) -> None:
      np.array([1.0, 2.0]), Decision(name="x", kind="choice", instructions="…", choice="a")],
 )  # fmt: skip
 def test_what_is_no_score_names_its_result_and_the_remedy(given: Any) -> None:
-    with pytest.raises(RequestError, match=r"a score is a number|name of a score|take another question"):
+    with pytest.raises(RequestError, match=r"a score is a number|name of a score|give another question"):
         read_score(given)
     with pytest.raises(BatchError, match=r"results\[1\], sample 0"):
         Results([answer("4"), answer("5")]).score(lambda sample: given if sample.text == "5" else 1)
@@ -383,6 +383,6 @@ def test_judgements_with_a_choice_are_told_how_to_take_one_question() -> None:
     results = Results(answer(str(number)) for number in range(2))
     with pytest.raises(RequestError, match=r"scores\[0\]: the question 'k' has the choice 'full'") as caught:
         results.score(scores=judged)
-    for remedy in re.findall(r"scores=(\[.*?judged\])", str(caught.value)):
+    for remedy in re.findall(r"\[each.*?judged\]", str(caught.value)):
         scores = eval(remedy.replace("NAME", "c"), {"judged": judged})  # what the message says to write
         assert values(results.score(scores=scores)) in ([(0.25,), (0.75,)], [(1.0,), (1.0,)])

@@ -472,8 +472,7 @@ class Client(BatchMethods):
         await self.aclose()
 
 
-hint_at(Client.models, "generate_content", "generate_content_stream", "embed_content", "count_tokens", "list")
-hint_at(Client.batches, "create")
+hint_at(Client.models, "generate_content", "generate_content_stream", "embed_content")
 Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
 
 _lock = threading.Lock()

@@ -19,7 +19,7 @@ from collections.abc import (
     Sized,
 )
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 from ..errors import RequestError, cite
 from ..json_values import MISSING, JSONObject
@@ -35,9 +35,6 @@ AsyncInputs: TypeAlias = Inputs | AsyncIterable[Prompt]
 
 Estimable: TypeAlias = Inputs | Iterable[tuple[Prompt, Any]]
 """What `estimate` takes: inputs, texts to embed, contexts with continuations, or inputs with questions."""
-
-
-RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +58,16 @@ def batch_inputs(
     Raises `TypeError` for the wrong kind of an argument, and `RequestError` if a value is missing, or a field
     of the template.
     """
+    metadata = put_in_order(metadata, inputs if rows is None else rows, "metadata and inputs")
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs, single)
-        described = _metadata_of(metadata, prompts, prompts, inputs)
+        described = _metadata_of(metadata, prompts, prompts)
         return BatchInputs(_tell_surplus(prompts, metadata), described, _labels(inputs))
     listed = _rows(rows)
     fill = _filling(inputs, rows)
     if isinstance(listed, list):
         filled = [fill(row, index) for index, row in enumerate(listed)]
-        return BatchInputs(filled, _metadata_of(metadata, listed, filled, rows), _labels(rows))
+        return BatchInputs(filled, _metadata_of(metadata, listed, filled), _labels(rows))
     # The function of the metadata gets the rows, which are read one by one.
     read: deque[object] = deque()
 
@@ -82,7 +80,7 @@ def batch_inputs(
 
     if callable(metadata):
         return BatchInputs(lazily(), lambda _: metadata(read.popleft()))
-    return BatchInputs(_tell_surplus(lazily(), metadata), _metadata_of(metadata, listed, listed, rows))
+    return BatchInputs(_tell_surplus(lazily(), metadata), _metadata_of(metadata, listed, listed))
 
 
 def _tell_surplus(
@@ -254,8 +252,8 @@ def _label(values: object, row: int) -> str:
 
 def _labels(values: object) -> list[RowLabel] | None:
     """The labels that a pandas object has for its rows; None for other values."""
-    labels = list_labels(values)
-    return labels and [RowLabel(value, tuple(cast("Any", values).index.names)) for value in labels]
+    labels, names = list_labels(values), tuple(getattr(getattr(values, "index", None), "names", ()))
+    return labels and [RowLabel(value, names) for value in labels]
 
 
 def list_labels(values: object) -> list[Any] | None:
@@ -265,44 +263,36 @@ def list_labels(values: object) -> list[Any] | None:
 
 
 def find_order(wanted: Sequence[object], given: Sequence[object]) -> list[int] | None:
-    """Where each of the `wanted` labels is in `given`; None if the labels do not tell it.
-
-    >>> find_order(["a", "b"], ["b", "a"]), find_order(["a", "a"], ["a", "a"]), find_order(["a"], ["b"])
-    ([1, 0], [0, 1], None)
-    """
-    ours, theirs = ([_comparable(label) for label in labels] for labels in (wanted, given))
+    """Where each of the `wanted` labels is in as many `given` ones; None if the labels do not tell it."""
+    ours, theirs = list(map(_comparable, wanted)), list(map(_comparable, given))
     if ours == theirs:
         return list(range(len(theirs)))
     positions = {label: position for position, label in enumerate(theirs)}
-    is_same = len(positions) == len(theirs) == len(ours) and positions.keys() == {*ours}
+    is_same = len(positions) == len(ours) and positions.keys() == {*ours}
     return [positions[label] for label in ours] if is_same else None
 
 
 def _comparable(label: Any) -> Any:
     # A NaN does not equal itself.
-    return (
-        tuple(map(_comparable, label)) if isinstance(label, tuple) else None if is_missing(label) else label
-    )
+    label = tuple(map(_comparable, label)) if isinstance(label, tuple) else label
+    return None if is_missing(label) else label
 
 
-def put_in_order(rows: list[RowT], values: object, others: object, what: str) -> list[RowT]:
-    """The rows of `values` in the order of the index of `others`, where both are pandas objects.
-
-    Everything else is paired by position. `what` names both in the `RequestError` of labels that differ.
-    """
+def put_in_order(values: Any, others: object, what: str) -> Any:
+    """The rows of `values` in the order of the index of `others`, if both have one, else unchanged."""
     wanted, given = list_labels(others), list_labels(values)
-    if wanted is None or given is None or len(wanted) != len(rows):
-        return rows
+    if wanted is None or given is None or len(wanted) != len(given):
+        return values
     order = find_order(wanted, given)
     if order is None:
-        odd = {*map(_comparable, wanted)} ^ {*map(_comparable, given)}
-        first = next((label for label in wanted + given if _comparable(label) in odd), None)
-        problem = f"only one has {cite(first)}" if odd else "a label is there twice"
+        known = {*map(_comparable, given)}
+        odd = [label for label in wanted if _comparable(label) not in known]
+        problem = f"only one has {cite(odd[0])}" if odd else "one has a label twice"
         raise RequestError(
-            f"{what} are paired by their indexes, which differ ({problem}): give both the same index, or, to "
-            "pair them by position, one as a list by column.tolist() or table.to_dict('records')"
+            f"{what} are paired by their indexes, and {problem}: give both the same index, or one as a list, "
+            "by column.tolist() or table.to_dict('records'), to pair them by position"
         )
-    return [rows[position] for position in order]
+    return values.iloc[order]
 
 
 def _rows(rows: Any) -> Iterable[object]:
@@ -385,9 +375,7 @@ def _check_fields(names: Sequence[str], columns: Iterable[object], where: str) -
         )
 
 
-def _metadata_of(
-    metadata: Any, described: object, prompts: object, indexed: object
-) -> Callable[[Prompt], object] | None:
+def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[[Prompt], object] | None:
     """The metadata of each prompt. A function of the user's describes the rows, or the prompts."""
     if metadata is None:
         return None
@@ -408,7 +396,7 @@ def _metadata_of(
             raise RequestError(
                 f"metadata has {lengths[0]:,} values for {lengths[1]:,} inputs: give one value for each"
             )
-        values = iter(put_in_order(cast("list[Any]", listed), metadata, indexed, "metadata and inputs"))
+        values = iter(listed)
 
     def following(_: Prompt) -> object:
         try:

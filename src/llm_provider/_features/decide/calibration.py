@@ -163,8 +163,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
 
     Args:
         first: The labels of one judge, such as the column `choice` of a table.
-        second: The other one's labels, in the same order, or with the same index. A pair with an empty
-            label is left out.
+        second: The other one's labels, in the same order or with the same index. Empty ones are left out.
 
     Raises:
         RequestError: the lengths differ, nothing is left, or the judges share no label and have labels of
@@ -175,8 +174,6 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     (0.9, 0.95, 20)
     """
     pairs = _zip(first, second, "labels")
-    if not pairs:
-        raise RequestError("no pair of labels is left: give two labels for one input at least")
     if strange := [each for pair in pairs for each in pair if not isinstance(each, Hashable)]:
         raise RequestError(f"{cite(strange[0])} is no label: give texts, numbers or bools")
     ours, theirs = ({pair[side] for pair in pairs} for side in (0, 1))
@@ -232,8 +229,6 @@ def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[t
         if not _is_share(outcome) or outcome not in (0, 1):
             raise RequestError(f"{cite(outcome)} is no outcome: give True or False")
         pairs.append((float(probability), float(outcome)))
-    if not pairs:
-        raise RequestError("no probability is left: give one probability with its outcome at least")
     return pairs
 
 
@@ -252,13 +247,12 @@ def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tup
                 f"{what} are two columns or lists, such as frame['probability'] and frame['true'] of "
                 f"frame = results.to_pandas(), not {cite(each)}"
             )
-    firsts, seconds = list(first), list(second)
+    firsts, seconds = list(first), list(put_in_order(second, first, what))
     if len(firsts) != len(seconds):
         raise RequestError(f"{what} are {len(firsts):,} and {len(seconds):,}: give as many of both")
-    pairs = zip(firsts, put_in_order(seconds, second, first, what), strict=True)
+    pairs = list(zip(firsts, seconds, strict=True))
     # Empty texts would count as labels on which both judges agree.
-    return [pair for pair in pairs if not any(map(_is_empty, pair))]
-
-
-def _is_empty(value: object) -> bool:
-    return is_missing(value) or (isinstance(value, str) and not value)
+    empty = [any(is_missing(each) or (isinstance(each, str) and not each) for each in pair) for pair in pairs]
+    if all(empty):
+        raise RequestError(f"no pair of {what} is left: give one pair at least without an empty cell")
+    return [pair for pair, is_empty in zip(pairs, empty, strict=True) if not is_empty]

@@ -148,22 +148,20 @@ def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[A
         return given
     known = [_read_label(result) for result in table.values()]
     known = list(table) if None in known else known
-    if column is not None or None not in labels:
-        order = find_order(known, labels)
-        if order is not None:
-            given = [given[position] for position in order]
-        elif column is not None:
-            raise RequestError(
-                "the index of scores= is not the index of results.to_pandas(): if the scores are in the "
-                "order of its rows, give scores.to_numpy()"
-            )
+    order = find_order(known, labels) if column is not None or None not in labels else None
+    if order is not None:
+        given = [given[position] for position in order]
+    elif column is not None:
+        raise RequestError(
+            "the index of scores= is not the index of results.to_pandas(): if the scores are in the order of "
+            "its rows, give scores.to_numpy()"
+        )
     by_position = dict(zip(table, given, strict=True))
     return [by_position.get(position) for position in range(size)]
 
 
 def _read_label(result: Any) -> Any:
-    label = getattr(result, "row_label", None)
-    return None if label is None else label.value
+    return getattr(getattr(result, "row_label", None), "value", None)
 
 
 def read_score(value: Any) -> ScoreValue:
@@ -192,9 +190,8 @@ def _read_number(value: Any) -> float | None:
         if value.kind == "choice" and value.refusal is None:
             name, choice = cite(value.name), cite(value.choice)
             raise RequestError(
-                f"the question {name} has the choice {choice}, which is no number: compare it, as by "
-                f"scores=[each[{name}].choice == {choice} for each in judged], or take another question "
-                "alone, as by scores=[each['NAME'] for each in judged]"
+                f"the question {name} has the choice {choice}, which is no number: give another question, "
+                f"[each['NAME'] for each in judged], or [each[{name}].choice == {choice} for each in judged]"
             )
         value = value.probability if value.kind == "predicate" else value.score
     if is_missing(value):

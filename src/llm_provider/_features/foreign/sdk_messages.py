@@ -59,11 +59,9 @@ def plain_tools(tool: Any) -> list[Any]:
     tools, rest = [], plain(tool)
     written = rest.pop("functionDeclarations", ())
     for declared, fields in zip(tool.function_declarations or (), written, strict=True):
-        schema = fields.get("parametersJsonSchema") or plain(
-            getattr(declared.parameters, "json_schema", None)
-        )
-        named = {"name": fields.get("name"), "description": fields.get("description"), "parameters": schema}
-        function = {name: value for name, value in named.items() if value is not None}
+        schema = plain(getattr(declared.parameters, "json_schema", fields.get("parametersJsonSchema")))
+        named = {**fields, "parameters": schema}
+        function = {name: named[name] for name in ("name", "description", "parameters") if named.get(name)}
         tools.append({"type": "function", "function": function})
     return [*tools, rest] if rest else tools
 
@@ -101,8 +99,7 @@ def _flat(entries: Iterable[Any]) -> Iterator[Any]:
 
 def _is_part(entry: JSONMapping) -> bool:
     """Whether fields are those of a part of Gemini's, which has no type."""
-    known = {"text", "inlineData", "fileData", "functionResponse"}
-    return not {"type", "role"} & entry.keys() and bool(known & entry.keys())
+    return bool(entry) and entry.keys() <= {"text", "inlineData", "fileData", "functionResponse"}
 
 
 def _is_item(entry: JSONMapping) -> bool:

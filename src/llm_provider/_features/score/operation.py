@@ -458,5 +458,6 @@ def pair_texts(contexts: list[Any], continuations: Any, indexed: object = None) 
         raise RequestError(
             f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
         )
-    listed = put_in_order(listed, continuations, indexed, "continuations and contexts")
-    return list(zip(contexts, listed, strict=True))
+    return list(
+        zip(contexts, put_in_order(continuations, indexed, "continuations and contexts"), strict=True)
+    )
