@@ -325,7 +325,7 @@ def test_amounts_and_numbers_are_not_cut(show: Show) -> None:
         for row, share in enumerate((1e300, -1.23456e-300, 0.000123457, -123456.7, 1e-5, 0.0, 0.5, 2**53))
     ]
     page = show([*results, response("b", prompt="c", price=1e-30, metadata={"id": 9, "share": 1})])
-    assert first_cells(page, "share", 4) == ["1E300", "-1.235E-300", "0.000123457", "-123,457"]
+    assert first_cells(page, "share", 4) == ["1e+300", "-1.235E-300", "0.000123457", "-123456.7"]
     assert first_cells(page, "price", 9)[::4] == ["$0.00001234", "$0.000000001234", "$0.00"]
     cut = """[...document.querySelectorAll(".ag-row .ag-cell-value")].filter(
         (cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""

@@ -117,9 +117,10 @@ const formatUsd = (amount) => `$${usd[decimals(amount)].format(amount)}`;
 const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, notation: "scientific" });
 const formatNumber = (value) => (value && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e15) ? power : number).format(value);
 
-/** Numbers of the library; those of metadata, such as a year or an expected value, stay as they are. */
+/** Numbers of metadata, such as a year or an expected value, stay as they are, but for long fractions. */
 const isOwn = (name) => /_tokens$|^seconds$|^scores?(\.|$)/.test(name);
-const formatCell = (value, name) => (USD.has(name) ? formatUsd(value) : isOwn(name) ? formatNumber(value) : String(value));
+const isLong = (value) => !Number.isSafeInteger(value) && String(value).length > 12;
+const formatCell = (value, name) => (USD.has(name) ? formatUsd(value) : isOwn(name) || isLong(value) ? formatNumber(value) : String(value));
 const show = (value, name) => (typeof value !== "number" ? asText(value) : formatCell(value, name));
 const CELL_CHARACTERS = 400;
 
