@@ -171,17 +171,18 @@ def _split(line: object) -> list[JSONObject]:
         | {"error": None if each["error"] == "RefusalError" else each["error"]}
         | {"model": each["model"].removeprefix(f"{each['provider']}/")}
         for each in passed
-        if each.get("cost") != 0
+        if each.get("cost") != 0 or each.get("usage")
     ]
     own: JSONObject = {**line, "passed_over": None}
     if parts:
         (least, most), *others = map(_bounds_of, (line, *parts))
-        least -= total(bounds[0] for bounds in others)
+        # Beyond 15 digits is the noise of floats.
+        least = max(round(least - total(bounds[0] for bounds in others), 15), Decimal(0))
         known = [bounds[1] for bounds in others if bounds[1] is not None]
         if len(known) < len(others) and line.get("price") is not None:
             most = least = Decimal(repr(line["price"]))
         elif most is not None:
-            most -= total(known)
+            most = max(round(most - total(known), 15), least)
         bounds = [float(least), None if most is None else float(most)]
         own["cost"], own["cost_bounds"] = (bounds[0], None) if least == most else (None, bounds)
         own["cached"] = own["cost"] == 0 and bool(line.get("price"))
