@@ -458,6 +458,4 @@ def pair_texts(contexts: list[Any], continuations: Any, indexed: object = None) 
         raise RequestError(
             f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
         )
-    return list(
-        zip(contexts, put_in_order(continuations, indexed, "continuations and contexts"), strict=True)
-    )
+    return list(zip(contexts, put_in_order(continuations, indexed, "texts and contexts"), strict=True))
