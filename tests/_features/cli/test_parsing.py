@@ -131,7 +131,8 @@ def words_of(path: str, *names: str) -> list[str]:
     needed = [
         param for param in COMMANDS[path].params if isinstance(param, click.Argument) and param.required
     ]
-    words = [word for name in names for word in write(path, name)]
+    options = {param.opts[0] for param in COMMANDS[path].params if param.required and param not in needed}
+    words = [word for name in (*names, *options.difference(names)) for word in write(path, name)]
     return [*path.split(), *(__file__ for _ in needed), *[__file__] * (path == "map"), *words]
 
 

@@ -242,10 +242,10 @@ def _read_json(source: IO[bytes], name: str) -> Lines:
                 value = json.loads(text := value)  # noqa: PLW2901  # the value of the line
             except (ValueError, RecursionError) as error:
                 lines = f"; {hint}" if number == 1 and (hint := _LINES.get(text[:1])) else ""
-                place: object = error
+                problem = str(error)
                 if isinstance(error, json.JSONDecodeError):  # whose message counts lines within the value
-                    place = f"{error.msg} at character {error.pos + 1}"
-                yield number, RequestError(f"{name} line {number} is not JSON: {place}{lines}")
+                    problem = f"{error.msg} at character {error.pos + 1}"
+                yield number, RequestError(f"{name} line {number} is not JSON: {problem}{lines}")
                 continue
             if number == 1 and isinstance(value, list) and not all(map(_is_message, value)):
                 raise RequestError(f"{name} line 1 is a list, and not of messages: {_LINES['[']}")
