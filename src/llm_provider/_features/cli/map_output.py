@@ -44,10 +44,8 @@ _LAST_COLUMNS = (
 )  # fmt: skip
 _OF_FAILURES = ("model", "provider", "usage", "cost", "cost_bounds", "cached", "passed_over", "error")
 """The fields of a failed line that stay in the line which takes its place."""
-
-
 _JSON_CELLS = ("cost", "cost_bounds", "price", "served_by", "passed_over", _EARLIER)
-
+"""The columns of a table whose cells are JSON."""
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _LINES = ("", ".jsonl", ".ndjson")

@@ -102,7 +102,7 @@ class ScoreTable(Hinting):
     def texts(self) -> list[dict[str, str]]:
         """The cells of each row as the table prints them, by their columns."""
         names, texts = self._columns(), []
-        # A fourth decimal, if differences then are those of the means that the table prints.
+        # A fourth decimal, if the printed means then have the printed differences.
         for digits in (3, 4, 3):
             texts = [
                 {name: _write(name, row.get(name), _noise(row), digits) for name in names}

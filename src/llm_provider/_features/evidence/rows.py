@@ -90,7 +90,7 @@ class RowMaker:
     def make_lines(
         self, results: Iterable[AnyResult], scores: Mapping[int, Sequence[float | None]]
     ) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row; `scores` has those of samples by index."""
+        """A line of JSON for each result, and its row; `scores` has the samples' scores by index."""
 
         def fetch_ahead() -> Iterator[AnyResult]:
             remaining = iter(results)

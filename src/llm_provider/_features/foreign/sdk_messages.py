@@ -98,7 +98,7 @@ def _flat(entries: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_part(entry: JSONMapping) -> bool:
-    """Whether fields are those of a part of Gemini's, which has no type."""
+    """Whether fields belong to a part of Gemini's, which has no type."""
     return bool(entry) and entry.keys() <= {"text", "inlineData", "fileData", "functionResponse"}
 
 
