@@ -38,7 +38,8 @@ def check_price(model: str, prompts: Iterable[Any], parameters: JSONMapping) -> 
         names = table.describe_missing(*price_names(target))
         remedy = "give --prices, or allow it with --allow-unknown"
         raise UnknownPriceError(
-            f"no price of {model!r} is known, so no budget can be kept{names}{near and near + ' If the name is right'}: {remedy}"
+            f"no price of {model!r} is known, so no budget can be kept{names}"
+            f"{near and near + ' If the name is right'}: {remedy}"
         )
 
 
