@@ -4,7 +4,8 @@ Importing three SDKs takes most of the time of a short program. A server imports
 program, so every program has a process of its own, and nothing that it changes reaches the next.
 
 `warm_python.py ADDRESS` runs a program like `python -W error` does: `-c CODE`, `-m MODULE` or FILE, and
-arguments. It sends signals on to the program; if it is killed, the program is killed too, a moment later.
+arguments. It sends signals on to the program; if it is killed, the program is killed too, a moment
+later: its pipes end with it, so `communicate` waits for both.
 `warm_python.py ADDRESS serve` is the server, which ends with its last connection.
 """
 
