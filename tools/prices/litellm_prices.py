@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 
 from llm_provider._features.clouds.price_names import ZONES
-from llm_provider._features.fresh_prices.litellm_map import FILE_NAME, key_of, quotes_of
+from llm_provider._features.fresh_prices.litellm_map import FILE_NAME, key_of, quotes_of, read_entries
 from llm_provider._features.fresh_prices.quotes import SNAPSHOT, Key, Quotes, plain
 
 from .quotes import Source
@@ -40,7 +39,7 @@ def read(path: Path, today: str) -> Source:
         OSError: the file cannot be read.
         ValueError: the file is not a price map.
     """
-    entries = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal, parse_int=Decimal)
+    entries = read_entries(path)
     source = Source(version_name(path))
     for name, entry in entries.items():
         key = key_of(name, entry)

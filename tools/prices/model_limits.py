@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
@@ -98,7 +98,7 @@ def refresh_limits(
 
 def _of_litellm(price_map: Path) -> LimitSource:
     source = LimitSource(litellm_prices.version_name(price_map))
-    for name, entry in json.loads(price_map.read_text(encoding="utf-8")).items():
+    for name, entry in litellm_map.read_entries(price_map).items():
         key = litellm_map.key_of(name, entry)
         if key is None:
             continue
@@ -121,4 +121,4 @@ def _of_genai() -> LimitSource:
 
 
 def _tokens(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return int(value) if isinstance(value, Decimal) and value > 0 else None

@@ -53,9 +53,9 @@ def read_models(path: Path, today: str) -> dict[Key, Quotes]:
         OSError: the file cannot be read.
         ValueError: it is not a price map.
     """
-    entries = json.loads(read_text(path), parse_float=Decimal, parse_int=Decimal)
     models: dict[Key, Quotes] = {}
     try:
+        entries = read_entries(path)
         for name, entry in entries.items():
             key = key_of(name, entry)
             # The map lists some models of Vertex with the prefix and, with less detail, without.
@@ -68,6 +68,22 @@ def read_models(path: Path, today: str) -> dict[Key, Quotes]:
     if not models:
         raise ValueError(f"{path} is not litellm's price map as of today: it has no models")
     return models
+
+
+def read_entries(path: Path) -> dict[str, Any]:
+    """The entries of a map, with decimals. A list of tiers is written as the other entries write tiers.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no JSON.
+    """
+    entries: dict[str, Any] = json.loads(read_text(path), parse_float=Decimal, parse_int=Decimal)
+    for entry in entries.values():
+        for tier in entry.get("tiered_pricing") or ():
+            size = int(tier.get("range", (0,))[0]) // 1000
+            suffix = f"_above_{size}k_tokens" if size else ""
+            entry |= {f"{name}{suffix}": price for name, price in tier.items() if name != "range"}
+    return entries
 
 
 def key_of(name: str, entry: Mapping[str, Any]) -> Key | None:
