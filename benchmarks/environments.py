@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 REQUIREMENTS = Path(__file__).parent / "requirements"
+
+CHROOT = ROOT / ".chroot"
+"""The system with other Pythons that `python -m tools.chroot` installs."""
 
 OURS = {"ours-openai2": ".venv", "ours-openai3": ".venv-highest"}
 """The project's own environments, which `make` creates."""
@@ -60,6 +64,35 @@ def install(
         sync = [uv, "pip", "sync", "--quiet", "--require-hashes", "--no-build", "--python", python, pins]
         subprocess.run(sync, cwd=ROOT, check=True, env=environment)
         stamp.write_text(digest, encoding="ascii")
+    return python
+
+
+def python_of(version: str) -> Path | None:
+    """The Python of a version with this library and its packages; None where the machine has no such Python.
+
+    Versions that `python -m tools.chroot` has installed run outside of the chroot, with the libraries there.
+    """
+    directory = ROOT / f".venv-python-{version}"
+    packages = CHROOT / f"venv-{version}/lib/python{version}/site-packages"
+    if not packages.exists():
+        try:
+            python = install(directory, ROOT / "constraints" / "with-litellm.txt", version)
+        except subprocess.CalledProcessError:
+            return None
+        uv = Path(sys.executable).with_name("uv")
+        ours = [uv, "pip", "install", "--quiet", "--no-deps", "--editable", ".", "--python", python]
+        subprocess.run(ours, cwd=ROOT, check=True)
+        return python
+    usr, python = CHROOT / "usr", directory / "bin" / "python"
+    loader, libraries = next((usr / "lib64").glob("ld-linux-*")), next((usr / "lib").glob("*-linux-gnu"))
+    command = [str(loader), "--library-path", str(libraries), str(usr / f"bin/python{version}")]
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.write_text(
+        f"#!/bin/sh\nexport PYTHONHOME={shlex.quote(str(usr))} "
+        f'PYTHONPATH="$PYTHONPATH:"{shlex.quote(str(packages))}\n'
+        f'exec {shlex.join(command)} "$@"\n'
+    )
+    python.chmod(0o755)
     return python
 
 

@@ -57,6 +57,8 @@ class Cell:
     """The provider it asks, where that is not the fleet's own."""
     checkout: Path = ROOT
     """The working copy of this repository whose library and worker run."""
+    python: Path | None = None
+    """The interpreter, where that is not the one of the client's environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +163,7 @@ class Fleet:
         self.problems: list[str] = []
         self._rounds = 0
         self._samples: dict[str, Any] = {}
-        self._workers: dict[tuple[str, Path], _Process] = {}
+        self._workers: dict[tuple[str, Path, Path | None], _Process] = {}
         self._directory = tempfile.TemporaryDirectory(prefix="benchmark-", ignore_cleanup_errors=True)
         self._environment = {**os.environ, "TMPDIR": self._directory.name}
         if provider is not None:
@@ -178,8 +180,11 @@ class Fleet:
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """The Python and the packages of every client that was asked."""
-        return {client: worker.versions for (client, _), worker in self._workers.items()}
+        """The Python and the packages of every client that was asked, by its name."""
+        return {
+            f"{client}, {python.parts[-3].removeprefix('.venv-')}" if python else client: worker.versions
+            for (client, _, python), worker in self._workers.items()
+        }
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -243,11 +248,15 @@ class Fleet:
         return found
 
     def _once(self, cell: Cell) -> dict[str, Any]:
-        name = cell.client, cell.checkout
+        name = cell.client, cell.checkout, cell.python
         worker = self._workers.get(name)
         if worker is None:
-            python = sys.executable if self._here else str(interpreter(offers()[cell.client].environment))
-            worker = self._workers[name] = _Process(cell.client, python, self._environment, cell.checkout)
+            python = cell.python or Path(sys.executable)
+            if not self._here and cell.python is None:
+                python = interpreter(offers()[cell.client].environment)
+            worker = self._workers[name] = _Process(
+                cell.client, str(python), self._environment, cell.checkout
+            )
         provider = cell.provider or self._provider
         if provider is None:
             return {**worker.ask(cell.job), "server": 0.0, "connections": 0, "peak": 0}

@@ -30,6 +30,7 @@ SCENARIOS = {
     "models": ("ours",),
     "observability": ("ours_user", "ours_metered", "ours_observed"),
     "open_loop": ("aiohttp",),
+    "pythons": (),
     "streams": ("ours",),
     "sweep": ("aiohttp",),
     "telemetry": ("ours_untraced", "ours_traced"),
