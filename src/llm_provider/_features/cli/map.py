@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..._core.errors import RequestError
+from ..._core.errors import MissingAPIKeyError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
-from .map_checks import check_names, check_price, fill_in
+from .map_checks import add_estimates, check_key, check_names, check_price, fill_in
 from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
@@ -87,6 +87,9 @@ _RULES = {
 }  # fmt: skip
 _MOST_REPORTED = 10
 """Rows that are not valid and are reported."""
+
+_ESTIMATES = "llm_provider.estimates"
+"""The key in the context of a command to the estimate of each model."""
 
 _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 
@@ -176,10 +179,12 @@ def run_map(
         if dry_run:
             from ..._core.client.model_functions import estimate
 
-            print(estimate(model, work, **(parameters | delivery)))
+            estimates = context.meta.setdefault(_ESTIMATES, {})
+            print(estimates.setdefault(model, estimate(model, work, **(parameters | delivery))))
             if work.answered_before:
                 print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
             return console.OK
+        check_key(model, work, parameters | delivery)
         check_price(model, work, parameters | delivery)
         if output is not None:
             work.name_columns(output)
@@ -203,6 +208,8 @@ def _run_each(context: click.Context, models: list[str], source: str, target: st
     for model, path in outputs.items():
         console.say("model", model)
         codes.append(context.invoke(run_map, **(given | {"model": model, "target": path})))
+    if estimates := context.meta.get(_ESTIMATES):
+        print(add_estimates(estimates))
     return max(codes)
 
 
@@ -460,6 +467,9 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
     cost = Cost()
     with closing(results), console.logs_in_one_line():
         for number, result in results:
+            if isinstance(result, MissingAPIKeyError) and sent.rows == sent.cached + sent.wrong:
+                # No row can be asked.
+                raise result
             question = work.take(number)
             line = line_of(question.row, question.request, result, work.model, work.id_column)
             if work.scorer is not None and not output.is_kept:
