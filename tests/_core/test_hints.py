@@ -126,6 +126,17 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
         "client.models.generate_content(model='m', contents='1+1?')": r"use client\.call\(model, messages\)$",
         "client.models.generate_content_stream(model='m')": r"use client\.stream\(",
         "client.models.embed_content()": r"use client\.embed\(",
+        "client.models.list()": r"use client\.models\(\), or client\.models\(provider, live=True\)",
+        "client.models.retrieve('m')": r"use client\.models\(\)",
+        "client.models.count_tokens(model='m', contents='1+1?')": r"use client\.count_tokens\(model, ",
+        "client.batches.create(input_file_id='f')": r"use client\.call_many\(.*, delivery='batch'\)",
+        "client.batches.retrieve('b')": r"use client\.batches\(\), whose items have status\(\)",
+        "client.chats.create(model='m')": r"use a list of messages, .* \.call\(model, messages\)$",
+        "client.files.upload(file='a.pdf')": r"use a path in the prompt, .*Path\('a\.pdf'\)",
+        "client.files.create(file=None, purpose='batch')": "batches need no file$",
+        "client.caches.create(model='m')": "use .call.model, messages, prompt_caching=True",
+        "client.interactions.create(model='m')": "endpoint='interactions'",
+        "client.images.generate(prompt='a')": "use the provider's SDK",
         "client.aio.models": "use .acall",
         "stream.text_stream": "use delta.text of each delta",
         "stream.get_final_message()": "use stream.response, after",
@@ -185,6 +196,7 @@ def test_the_tables_name_what_there_is(kind: str) -> None:
         "LLMError": VALUES["error"],
         "Response[]": Response,
         "Client.models": object,
+        "Client.batches": object,
     }
     known = dir(special.get(kind) or getattr(llm_provider, kind))
     for name, remedy in tables.remedies_of(kind).items():

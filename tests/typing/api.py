@@ -114,6 +114,8 @@ def results(on_error: Literal["return", "raise"]) -> None:
     llm.call_many("gpt-6.1-sol", "{question}", rows=rows, metadata=[{"id": 1}])
     sweep = llm.call_many(["gpt-6.1-sol", "claude-sonnet-5-5"], ["a"])
     assert_type(sweep, dict[str, llm.Results[llm.Response | llm.LLMError]])
+    joined: llm.Results[Any] | int = sum(sweep.values())
+    assert joined
     raising = llm.call_many(("gpt-6.1-sol",), ["a"], on_error="raise")
     assert_type(raising["gpt-6.1-sol"].raise_for_errors(), llm.Results[llm.Response])
     assert_type(llm.Client().estimate(["gpt-6.1-sol"], ["a"]), llm.Estimates)

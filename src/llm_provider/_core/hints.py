@@ -44,9 +44,9 @@ def _remedy(value: object, name: str) -> str:
     return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
 
 
-def hint_at(function: Callable[..., Any], *names: str) -> None:
+def hint_at(function: Callable[..., Any], names: str) -> None:
     """Answer methods that another library has where this one has a function, such as `client.models`."""
-    for name in names:
+    for name in names.split():
         setattr(function, name, functools.partial(_raise_hint, function.__qualname__, name))
 
 

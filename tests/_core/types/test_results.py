@@ -96,6 +96,10 @@ class TestResults:
             assert type(part) is Results
         more = results + [response()]  # noqa: RUF005  # `+` is what is tested
         assert (type(more), len(more)) == (Results, 5)
+        for joined in (sum([results, more]), sum([results, more], [])):  # noqa: RUF017  # as users write
+            assert (type(joined), joined) == (Results, [*results, *more])
+        with pytest.raises(TypeError):
+            sum([results], 1)
         back = pickle.loads(pickle.dumps(results))
         assert (type(back), back.texts, str(back[1])) == (Results, results.texts, "slow")
         assert type(copy.deepcopy(results)) is Results

@@ -8,13 +8,14 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from llm_provider import Cost
+from llm_provider import Cost, Ledger
 from llm_provider._features.cli.main import main
 from llm_provider.simulator import Fault, Simulator
 from support import Program, RunCommand, errors_of, wait_until
@@ -226,6 +227,58 @@ def test_an_interrupt_keeps_whole_lines_and_the_rest_is_sent_next_time(
     assert run(*words).code == 0
     assert simulator.ledger().requests == sent + 1
     assert [line["index"] for line in lines(target)] == list(range(12))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize("samples", [1, 2])
+def test_every_answer_that_was_bought_before_an_interrupt_has_its_row(
+    run: RunCommand,
+    program: Program,
+    simulator: Simulator,
+    tmp_path: Path,
+    number: int,
+    suffix: str,
+    samples: int,
+) -> None:
+    source, target, ledger = tmp_path / "in.txt", tmp_path / f"out{suffix}", tmp_path / "costs.jsonl"
+    # Each tenth row asks what the row before it asks, and shares its answer.
+    source.write_text("\n".join(f"What is {row - (row % 10 == 9)} + 1?" for row in range(150)))
+    simulator.configure(None, latency=0.05, latency_jitter=0.1)
+    words = ("map", MODEL, str(source), str(target), "--max-concurrent", "30", "--param", f"n={samples}")
+    with program(*words, LLM_PROVIDER_LEDGER=str(ledger)) as process:
+        assert wait_until(lambda: target.exists() and target.read_text().count("\n") > 60, 60)
+        process.send_signal(number)
+        process.wait(60)
+        assert "more in the cache" not in errors_of(process)
+    rows, bought = records(target), Ledger.read(ledger)
+    paid = [row for row in rows if row["cached"] not in (True, "true")]
+    assert len(paid) == bought.requests > 50
+    of_rows, of_ledger = (
+        json.loads(run("usage", str(path), "--json").out)["total"] for path in (target, ledger)
+    )
+    for name in ("requests", "spent", "output_tokens"):
+        assert of_rows[name] == pytest.approx(of_ledger[name], abs=1e-12), name
+    simulator.configure(None)
+    assert run(*words).code == 0
+    hits = [int(row["index"]) for row in records(target) if row["cached"] in (True, "true")]
+    assert all(index % 10 in (8, 9) for index in hits)
+
+
+def test_an_interrupt_takes_no_answer_that_is_too_old(
+    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+) -> None:
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    assert run(*words).code == 0
+    stored = time.monotonic()
+    assert wait_until(lambda: time.monotonic() > stored + 1.1)
+    simulator.inject(Fault(hang=True), times=None)
+    with program(*words, "--overwrite", "--max-age", "1s") as process:
+        assert wait_until(lambda: simulator.ledger().in_flight == 12, 60)
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        assert f"0 of 12 rows are answered in {target}; " in errors_of(process)
+    assert target.read_bytes() == b""
 
 
 def test_an_interrupt_within_a_table_says_one_line(

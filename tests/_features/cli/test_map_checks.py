@@ -107,3 +107,76 @@ def test_a_price_under_another_name_is_named(
     else:
         found = "provider 'local', model 'tiny'; a row has the model 'local/tiny'"
         assert (ended.code, found in ended.err) == (2, True), ended.err
+
+
+@pytest.fixture
+def keyless(run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a key nor the address of a server that needs none."""
+    for name in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+        monkeypatch.delenv(f"{name}_BASE_URL")
+
+
+@pytest.mark.usefixtures("keyless")
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "-"])
+@pytest.mark.parametrize(
+    "options", [(), ("--fallback", "claude-haiku-5-5"), ("--delivery", "batch"), ("--budget", "1")]
+)
+def test_a_missing_key_is_one_line_and_no_row(
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, name: str, options: tuple[str, ...]
+) -> None:
+    target = name if name == "-" else str(tmp_path / name)
+    ended = run("map", "gpt-6.1-sol", str(source), target, *options)
+    said = "llm-provider: error: no API key for openai: set OPENAI_API_KEY [openai]\n"
+    assert (ended.code, ended.out, ended.err) == (2, "", said)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("stored", [0, 1, 2])
+def test_without_a_key_stored_answers_are_written(
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    stored: int, overwrite: bool,
+) -> None:  # fmt: skip
+    (hosts := tmp_path / "hosts.toml").write_text(
+        f'[lab]\nurls = "{simulator.url("local")}"\nkey_variable = "LAB_KEY"\n'
+    )
+    monkeypatch.setenv("LLM_PROVIDER_HOSTS", str(hosts))
+    monkeypatch.setenv("LAB_KEY", "k")
+    target = tmp_path / "out.jsonl"
+    words = ("map", "lab/mine", str(source), str(target))
+    if stored:
+        assert run(*words, "--limit", str(stored)).code == 0
+    before = target.read_bytes() if stored else b""
+    monkeypatch.delenv("LAB_KEY")
+    ended = run(*words, *["--overwrite"] * overwrite)
+    assert (ended.code, "set LAB_KEY [" in ended.err) == ((0, False) if stored == 2 else (2, True))
+    answered = len(target.read_bytes().splitlines()) if target.exists() else 0
+    assert (answered, simulator.ledger().requests) == (stored, stored)
+    assert overwrite or not stored or target.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "models", [["gpt-6.1-sol", "claude-haiku-5-5"], ["gpt-6.1-sol", "gpt-5.5", "groq/nothing"]]
+)
+def test_a_dry_run_of_several_models_ends_with_their_total(
+    run: RunCommand, simulator: Simulator, source: Path, models: list[str]
+) -> None:
+    blocks = [run("map", model, str(source), "--dry-run").out for model in models]
+    ended = run("map", ",".join(models), str(source), "--dry-run")
+    assert (ended.code, simulator.requests()) == (0, [])
+    shown, title, total = ended.out.partition(f"{len(models)} models: {2 * len(models)} inputs\n")
+    assert (shown, bool(title)) == ("".join(blocks), True)
+
+    def read(text: str, name: str) -> str:
+        return next(line.removeprefix(name).split()[0] for line in text.splitlines() if line.startswith(name))
+
+    assert int(read(total, "  requests")) == 2 * len(models)
+    costs = [read(block, "  cost") for block in blocks]
+    if "unknown" in costs:
+        assert read(total, "  cost") == "unknown"
+    else:
+        likely = sum(float(cost.removeprefix("$")) for cost in costs)
+        assert float(read(total, "  cost").removeprefix("$")) == pytest.approx(likely, rel=0.01)
+    seconds = [float(read(block, "  time")) for block in blocks]
+    assert float(read(total, "  time")) == pytest.approx(sum(seconds), rel=0.05)

@@ -82,6 +82,19 @@ def test_an_interrupted_command_says_what_comes_next(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "llm-provider: interrupted: the same command begins again\n"
 
 
+@pytest.mark.parametrize("command", ["ask", "map"])
+@pytest.mark.parametrize("base_url", [None, "https://me:secret@example.com/v1"])
+def test_no_message_asks_a_shell_for_an_argument_of_python(
+    run: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, base_url: str | None
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "in.txt").write_text("Hi\n")
+    words = [str(tmp_path / "in.txt"), "-"] if command == "map" else ["Hi"]
+    ended = run(command, "gpt-6.1-sol", *words, *["--base-url", base_url or ""] * bool(base_url))
+    assert (ended.code, "api_key" in ended.err) == (2, False)
+    assert ("goes into the environment" if base_url else "set OPENAI_API_KEY [openai") in ended.err
+
+
 def test_json_is_escaped_where_the_encoding_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for encoding, text in (("utf-8", '"é😀"'), ("latin-1", '"\\u00e9\\ud83d\\ude00"')):
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))

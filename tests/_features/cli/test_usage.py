@@ -40,7 +40,7 @@ def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
     ended = run("usage", *ledgers, ledgers[0])
     assert (ended.code, ended.err) == (0, "")
     header, haiku, gpt, total = ended.out.splitlines()
-    assert header.split()[:3] == ["provider", "model", "requests"]
+    assert header.split()[:6] == ["provider", "model", "requests", "hits", "failed", "requests"]
     assert haiku.split()[:3] == ["anthropic", "claude-haiku-5-5", "2"]
     assert gpt.split()[:3] == ["openai", "gpt-5.5", "4"]
     assert total.split() == [
@@ -57,6 +57,14 @@ def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
         "unknown",
         "$0.06",
     ]
+
+
+def test_what_failed_is_rows_or_requests(run: RunCommand, ledgers: list[str], tmp_path: Path) -> None:
+    line = {"model": "m", "provider": "p", "usage": None, "cost": 0.0, "cached": False, "error": None}
+    (answers := tmp_path / "answers.jsonl").write_text(f"{json.dumps(line)}\n")
+    own = [str(answers)]
+    for files, word in ((ledgers, "requests"), (own, "rows"), (ledgers + own, "requests and rows")):
+        assert f"  failed {word}  input" in run("usage", *files).out
 
 
 def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> None:

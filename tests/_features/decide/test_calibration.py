@@ -38,7 +38,9 @@ class TestBrier:
             with pytest.raises(RequestError, match=says):
                 function(probabilities, outcomes)
 
-    @pytest.mark.parametrize("gap", [None, math.nan, pandas.NA, pandas.NaT, ""])
+    @pytest.mark.parametrize(
+        "gap", [None, math.nan, pandas.NA, pandas.NaT, "", numpy.float32("nan"), numpy.array(math.nan)]
+    )
     def test_a_pair_with_an_empty_side_is_not_counted(self, gap: Any) -> None:
         for pairs in ([(0.5, True), (0.9, gap)], [(gap, True), (0.5, True), (gap, gap)]):
             columns: Any = list(zip(*pairs, strict=True))

@@ -8,17 +8,37 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, Estimate, Estimates, RequestError
+from llm_provider import Client, Estimate, Estimates, RequestError, predicate
 from llm_provider.simulator import Simulator
 
 MODELS = ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"]
 
 
 @pytest.mark.parametrize("kind", ["score", "decision"])
-@pytest.mark.parametrize("inputs", [["a text"], ("a text", ["b"]), {"a": ["b"]}, [None], [("a",)]])
+@pytest.mark.parametrize(
+    "inputs",
+    [["a text"], ("a text", ["b"]), {"a": ["b"]}, [None], [("a",)], "ab", None, [], str.upper, iter(())],
+)
 def test_texts_without_what_is_asked_about_them_are_refused(client: Client, kind: Any, inputs: Any) -> None:
     with pytest.raises(RequestError, match=rf"estimate\(kind='{kind}'\) takes pairs"):
         client.estimate("gpt-6-luna", inputs, kind=kind)
+
+
+@pytest.mark.parametrize(
+    "given", [{"on_error": "raise"}, {"max_errors": 1, "progress": False}, {"metadata": [1]}]
+)
+def test_what_changes_no_figure_of_decisions_may_be_given(client: Client, given: Any) -> None:
+    pairs = [("a", [predicate("It is a letter.")])]
+    estimate = client.estimate("gpt-6-luna", pairs, kind="decision")
+    assert client.estimate("gpt-6-luna", pairs, kind="decision", **given) == estimate
+
+
+@pytest.mark.parametrize("kind", ["embedding", "score", "decision"])
+@pytest.mark.parametrize("inputs", ["{text}", ["a"], [("a", ["b"])]])
+def test_rows_are_refused_where_no_template_is_filled(client: Client, kind: Any, inputs: Any) -> None:
+    what = "the texts" if kind == "embedding" else "pairs of"
+    with pytest.raises(RequestError, match=rf"^estimate\(kind='{kind}'\) takes no rows=, but {what}"):
+        client.estimate("gpt-6-luna", inputs, kind=kind, rows=[{"text": "a"}])
 
 
 def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:

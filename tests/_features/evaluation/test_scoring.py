@@ -224,6 +224,19 @@ def test_a_judge_gives_no_score_to_a_failed_call(worst: Any, answered_only: bool
     assert rows == [({"polite": 0.9},), (None if worst is None else {"polite": worst},), ({"polite": 0.1},)]
 
 
+@pytest.mark.parametrize(
+    "gap", [np.float16("nan"), np.float32("nan"), np.longdouble("nan"), np.array(np.nan)]
+)
+def test_a_gap_of_numpy_is_missing_in_every_precision(gap: Any) -> None:
+    several = Results([answer("4", "5"), answer("6")])
+    for scores in ([gap, 1], [[gap, gap], 1], [gap, gap, 1]):
+        assert values(several.score(scores=scores)) == [(None, None), (1.0,)] or scores == [gap, 1]
+    assert values(several.score(scores=[gap, 1])) == [(None,), (1.0,)]
+    assert values(several.score(lambda _: {"a": gap, "b": 1}))[1] == ({"a": None, "b": 1.0},)
+    grouped = Results([answer("4", metadata={"level": gap}), answer("5", metadata={"level": None})])
+    assert len(grouped.score(scores=[0, 1]).summarize_scores("level").rows) == 1
+
+
 @pytest.mark.parametrize("index", [[0, 2], [2, 0], [0, 1]])
 def test_a_column_of_the_answers_alone_is_placed_by_its_index(index: list[int]) -> None:
     results = Results([answer("4"), failed(), answer("5")])

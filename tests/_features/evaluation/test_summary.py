@@ -14,6 +14,7 @@ from llm_provider import (
     Choice,
     Client,
     LLMError,
+    PassedOver,
     RateLimitError,
     RequestError,
     Response,
@@ -182,6 +183,32 @@ def test_the_results_of_several_models_say_how_to_take_one() -> None:
     sweep: Any = {"new": run([1]), "old": run([0])}
     with pytest.raises(RequestError, match=r"of one run, such as results\['new'\], not"):
         compare(sweep)
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize(
+    "mixed", [run([1], [0]) + run([1], [1], model="n"), run([1]) + run("failed", model="n")]
+)
+def test_a_run_has_one_model_for_each_question(side: str, mixed: Results[Any]) -> None:
+    one = run([1], [1])
+    sides = (mixed, one) if side == "a" else (one, mixed)
+    if len(mixed.ok) < 4:
+        assert compare(*sides).questions == 1
+        return
+    with pytest.raises(
+        RequestError, match=rf"^{side} has answers of 'm' and 'n' to one question: "
+    ) as caught:
+        compare(*sides)
+    code = str(caught.value).partition(", as ")[2]
+    assert compare(one, eval(code, {"Results": Results, side: mixed})).questions == 2
+
+
+def test_other_questions_and_other_samples_may_have_another_model() -> None:
+    halves = run([1], model="n") + run([0], [1], [0])[1:]
+    assert compare(run([1], [1], [1]), halves).questions == 3
+    instead = (PassedOver(model="m", error="RateLimitError"),)
+    stood_in = run([1]) + run([0], model="n", passed_over=instead)
+    assert compare(run([1]), stood_in).difference == 0.5
 
 
 def test_a_difference_above_1_is_possible_where_scores_are() -> None:

@@ -53,6 +53,9 @@ def test_what_is_drawn_together_differs() -> None:
         assert len({looks[name] for name in names}) == len(names)
     marks = [(look["color"], look["marker"]) for look in map(style.mark, range(28))]
     assert all(one != other for one, other in combinations(marks, 2))
+    # Beside the marker, which is small, eight differ in colour or are hollow.
+    fills = [(look["color"], look["markerfacecolor"]) for look in map(style.mark, range(8))]
+    assert all(one != other for one, other in combinations(fills, 2))
 
 
 def test_a_figure_is_transparent_and_as_wide_as_a_column() -> None:

@@ -336,7 +336,7 @@ class TestOperation:
         cost = lab.score_many("vllm/toy", contexts, texts, progress=False).cost
         assert estimate.cost is not None
         assert estimate.cost.low <= cost <= estimate.cost.high
-        with pytest.raises(RequestError, match="inputs is empty"):
+        with pytest.raises(RequestError, match="takes pairs of a context and its continuations"):
             lab.estimate("vllm/toy", [], kind="score")
 
     def test_scores_and_errors_survive_a_pickle(self, lab: Client) -> None:

@@ -16,8 +16,8 @@ def test_text_is_a_table(ledger: Ledger) -> None:
     head, haiku, sol, total = str(ledger).splitlines()
     assert repr(ledger) == str(ledger)
     assert head.split() == [
-        "provider", "model", "served", "tag", "requests", "hits", "failed", "input", "cached", "output",
-        "spent", "wasted", "saved", "unknown",
+        "provider", "model", "served", "tag", "requests", "hits", "failed", "requests", "input", "cached",
+        "output", "spent", "wasted", "saved", "unknown",
     ]  # fmt: skip
     assert haiku.split() == ["anthropic", "claude-haiku-5-5", "1", "1", "0", "$0.00000006"]
     assert sol.split() == [

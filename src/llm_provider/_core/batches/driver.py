@@ -309,14 +309,19 @@ class Driver:
             return 0, True
         answers.settle()
         for lane in self.lanes:
-            inputs, unread = cast("Any", lane.inputs), iter(())
+            inputs: Any = lane.inputs
+            unread: Iterator[Any] = iter(())
             if isinstance(inputs, Sequence) or hasattr(inputs, "answered_before"):
                 # They can be read again.
                 unread = itertools.islice(inputs, lane.read, None)
-            for each in itertools.chain(lane.unanswered.values(), unread):
+            late: Any = getattr(inputs, "answered_late", None)
+            for index, each in itertools.chain(lane.unanswered.items(), zip(itertools.repeat(None), unread)):
                 if lane.work.stored.prepare is None or clock.monotonic() > until:
                     return count, False
-                count += lane.work.stored.has(each)
+                is_stored = lane.work.stored.has(each)
+                count += is_stored
+                if is_stored and late is not None and index is not None:
+                    late[index - lane.offset] = lane.work.stored.read(each)
         return count, True
 
 

@@ -17,14 +17,14 @@ import contextlib
 import contextvars
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from .. import doors
 from ..errors import LLMError
-from ..journey.call import Call
+from ..journey.call import Call, Sample
 from ..journey.engine import WRITING, Engine
 from ..journey.lookup import is_too_old
 from ..journey.sent_requests import EarlyStop
@@ -82,6 +82,16 @@ class StoredAnswers:
         except LLMError:
             return False
         return any(self.count_parts(each) == len(each.parts) for each in call.candidates)
+
+    def read(self, call: Call[Any]) -> Any:
+        """The answer of a call that was cancelled after it had arrived, with its cost; None without one."""
+        peek, operation = self.engine.cache.peek, call.operation
+        samples = [self.engine.sample(call, peek(call.key(part))) for part in call.parts]
+        if call.relay is not None or None in samples:
+            return None
+        # The call of another process may have bought it.
+        shared = not call.sent.including_parts().attempts
+        return operation.result(call, [replace(cast("Sample", each), cached=shared) for each in samples])
 
     def describe_rest(self) -> str:
         """What the same call does after an interrupt."""

@@ -125,14 +125,11 @@ class Client(BatchMethods):
         """
         original = self._original or self
         own_defaults, variant_defaults = original._runner.defaults, self._runner.defaults  # noqa: SLF001  # of this class
+        instead = "set the variable of the environment, or write env_file='.env'"
         if self._has_keys:
-            _refuse_pickle(
-                "keys= holds API keys", "set the variables of the environment, or write env_file='.env'"
-            )
+            _refuse_pickle("keys= holds API keys", instead)
         if "api_key" in own_defaults or "api_key" in variant_defaults:
-            _refuse_pickle(
-                "api_key= is an API key", "set the variable of the environment, or write env_file='.env'"
-            )
+            _refuse_pickle("api_key= is an API key", instead)
         settings: JSONObject = dict(self._own_settings)
         for name, unit in (("budget", ""), ("token_budget", ", unit='tokens'")):
             budget = settings.get(name)
@@ -472,7 +469,10 @@ class Client(BatchMethods):
         await self.aclose()
 
 
-hint_at(Client.models, "generate_content", "generate_content_stream", "embed_content")
+hint_at(
+    Client.models, "list get retrieve count_tokens generate_content generate_content_stream embed_content"
+)
+hint_at(Client.batches, "list get retrieve create cancel results")
 Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
 
 _lock = threading.Lock()

@@ -231,15 +231,15 @@ def refuse_prompt(where: str, prompt: object) -> NoReturn:
     raise RequestError(f"{where} must be a str or a list of messages, not {kind}{prompt_remedy(prompt)}")
 
 
-def is_missing(value: object) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a cell of a table is empty.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing("")
     (True, True, False)
     """
-    return (
-        value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in MISSING
-    )
+    # NumPy's scalars have a shape, and most of its floats are none of Python's.
+    is_scalar = isinstance(value, float) or (getattr(type(value), "shape", None) and value.shape == ())
+    return value is None or type(value).__name__ in MISSING or bool(is_scalar and value != value)  # noqa: PLR0124  # NaN
 
 
 def _label(values: object, row: int) -> str:

@@ -339,6 +339,10 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     def __add__(self, other: list[Any]) -> Results[Any]:
         return Results([*self, *other])
 
+    def __radd__(self, other: Any) -> Results[Any]:
+        # `sum` begins with 0.
+        return Results([*(other or ()), *self])
+
     def __repr__(self) -> str:
         return f"Results({', '.join(self._summarise())})"
 

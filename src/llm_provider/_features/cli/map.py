@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..._core.errors import RequestError
+from ..._core.errors import MissingAPIKeyError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
-from .map_checks import check_names, check_price, fill_in
+from .map_checks import add_estimates, check_key, check_names, check_price, fill_in
 from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
@@ -88,8 +88,6 @@ _RULES = {
 _MOST_REPORTED = 10
 """Rows that are not valid and are reported."""
 
-_SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
-
 
 @click.command(cls=Command, epilog=_EPILOG, rules=_RULES)
 @click.argument("model", metavar="MODEL[,MODEL]", shell_complete=complete_model)
@@ -115,7 +113,9 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--n", "n", metavar="N", type=int, help="samples of each row")
 @click.option("--score", metavar="MODULE:FUNCTION", help=SCORE_HELP)
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
-@click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)
+@click.option(
+    "--skip-invalid", is_flag=True, help="leave out rows that cannot be read, and show the first ten"
+)
 @click.option("--overwrite", is_flag=True, help="replace OUT and ask every row")
 @click.option("--dry-run", is_flag=True, help="send nothing and print an estimate of tokens, cost and time")
 @click.option("--progress/--no-progress", default=None, help="a progress bar (default: on a terminal)")
@@ -146,8 +146,7 @@ def run_map(
 
     if "," in model:
         return _run_each(context, model.split(","), source, target)
-    if target is not None:
-        target = fill_in(target, model)
+    target = target and fill_in(target, model)
     if target is None and not dry_run:
         context.fail("the argument OUT is missing")
     delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
@@ -176,10 +175,12 @@ def run_map(
         if dry_run:
             from ..._core.client.model_functions import estimate
 
-            print(estimate(model, work, **(parameters | delivery)))
+            estimates = context.meta.setdefault("estimates", {})
+            print(estimates.setdefault(model, estimate(model, work, **(parameters | delivery))))
             if work.answered_before:
                 print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
             return console.OK
+        check_key(model, work, parameters | delivery)
         check_price(model, work, parameters | delivery)
         if output is not None:
             work.name_columns(output)
@@ -203,6 +204,8 @@ def _run_each(context: click.Context, models: list[str], source: str, target: st
     for model, path in outputs.items():
         console.say("model", model)
         codes.append(context.invoke(run_map, **(given | {"model": model, "target": path})))
+    if estimates := context.meta.get("estimates"):
+        print(add_estimates(estimates))
     return max(codes)
 
 
@@ -236,12 +239,15 @@ class _Work:
     """Rows that are not asked again. If few others fail, the provider is not the suspect."""
     answered_calls: int = 0
     """Of the others, how many have an answer in the cache or in the output; an interrupt sets it."""
+    answered_late: dict[int, Any] = field(default_factory=dict)
+    """What an interrupt found of the rows that were not handed out: their answers, or None."""
     problems: list[str] = field(default_factory=list)
     """What is wrong with the first rows that are not valid."""
     invalid: set[int] = field(default_factory=set)
     _columns: dict[str, None] = field(default_factory=dict)
     _answered: NumberSet = field(default_factory=NumberSet)
-    _pending: dict[int, _Question] = field(default_factory=dict)
+    pending: dict[int, _Question] = field(default_factory=dict)
+    """The rows that were read and are not written yet."""
 
     def _valid(self) -> Iterator[_Question]:
         for row in self.file.rows():
@@ -381,18 +387,15 @@ class _Work:
         number = 0
         for question in islice(self._valid(), self.rows):
             if question.token not in self._answered:
-                self._pending[number] = question
+                self.pending[number] = question
                 number += 1
                 yield question.prompt
-
-    def take(self, number: int) -> _Question:
-        return self._pending.pop(number)
 
 
 def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
     """Send the rows, print what they cost, and return the exit code."""
     from .map_output import OutputFile
-    from .map_tally import Tally
+    from .map_tally import Tally, describe_rest
 
     sent = Tally()
     try:
@@ -407,15 +410,18 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
                 output.rewrite(work.scorer.score)
             output.write_table()
     except (KeyboardInterrupt, Terminated) as interrupt:
+        for number, result in work.answered_late.items():
+            if result is not None and output.is_kept:
+                _write(work, output, sent, number, result)
         # What the library says of calls is said of rows here.
         goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
-        interrupt.__notes__ = [*goes_on, _describe_rest(work, output, sent, parameters)]
+        interrupt.__notes__ = [*goes_on, describe_rest(work, output, sent, parameters)]
         raise
     except OSError as error:
         if error.strerror is None:
             # It is of another file, which it names.
             raise
-        left = _describe_rest(work, output, sent, parameters)
+        left = describe_rest(work, output, sent, parameters)
         raise full_disk(error, output.name, left) or error from None
     if isinstance(output, OutputFile):
         answered = tally.rows - tally.errors.total()
@@ -450,7 +456,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
     """Ask the rows, write and count their lines, and return the cost."""
     from ..._core.client.functions import iter_many
     from ..._core.types.usage import Cost
-    from .map_output import OutputFile, line_of
+    from .map_output import OutputFile
 
     # It checks the parameters, before the file is touched.
     results: Any = iter_many(work.model, work, **parameters)
@@ -460,28 +466,26 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
     cost = Cost()
     with closing(results), console.logs_in_one_line():
         for number, result in results:
-            question = work.take(number)
-            line = line_of(question.row, question.request, result, work.model, work.id_column)
-            if work.scorer is not None and not output.is_kept:
-                line = work.scorer.score(line)
-            output.write(line)
-            sent.add(line)
-            sent.wrong += isinstance(result, RequestError)
-            cost += Cost.of_result(result)
+            if isinstance(result, MissingAPIKeyError) and sent.rows == sent.cached + sent.wrong:
+                raise result  # no row can be asked
+            try:
+                _write(work, output, sent, number, result)
+                cost += Cost.of_result(result)
+            except (KeyboardInterrupt, Terminated) as interrupt:
+                work.answered_late[number] = result
+                results.throw(interrupt)  # it looks for more of them
     return cost
 
 
-def _describe_rest(
-    work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: JSONObject
-) -> str:
-    """What an interrupted run leaves, and what the next one does."""
-    from ..._core.batches.worker_pool import describe_interrupt
+def _write(work: _Work, output: OutputFile | StandardOutput, sent: Tally, number: int, result: Any) -> None:
+    from .map_output import line_of
 
-    rest = "the same command asks the rest"
-    if output.name == "standard output" and parameters.get("cache") != "off":
-        rest = "the same command prints them again from the cache and asks the rest"
-    written = sent.rows - sent.errors.total()
-    where = f"rows are answered in {output.name}"
-    if work.answered_calls > written:
-        where += f", and {work.answered_calls - written:,} more in the cache"
-    return describe_interrupt(work.answered_before + written, work.rows, where, rest)
+    if (question := work.pending.get(number)) is None:
+        return
+    line = line_of(question.row, question.request, result, work.model, work.id_column)
+    if work.scorer is not None and not output.is_kept:
+        line = work.scorer.score(line)
+    output.write(line)
+    sent.add(line)
+    sent.wrong += isinstance(result, RequestError)
+    del work.pending[number]

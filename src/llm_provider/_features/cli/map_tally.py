@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..._core.json_values import JSONObject
 from ..._core.types.messages import INCOMPLETE
@@ -69,3 +70,17 @@ class Tally:
             self.by_fallback += 1
         if error is None and reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1
+
+
+def describe_rest(work: Any, output: Any, sent: Tally, parameters: JSONObject) -> str:
+    """What an interrupted run leaves, and what the next one does."""
+    from ..._core.batches.worker_pool import describe_interrupt
+
+    rest = "the same command asks the rest"
+    if output.name == "standard output" and parameters.get("cache") != "off":
+        rest = "the same command prints them again from the cache and asks the rest"
+    written = sent.rows - sent.errors.total()
+    where = f"rows are answered in {output.name}"
+    if work.answered_calls > written:
+        where += f", and {work.answered_calls - written:,} more in the cache"
+    return describe_interrupt(work.answered_before + written, work.rows, where, rest)

@@ -62,6 +62,8 @@ def in_shell_words(text: str) -> str:
             return match[0]
         return option if value in ("", "...", "True") else f"{option} {value}"
 
+    # No option takes a key, which other users of the machine would see.
+    text = text.replace(", or pass api_key=", "").replace("goes into api_key=", "goes into the environment")
     return _PARAMETER.sub(write, text)
 
 

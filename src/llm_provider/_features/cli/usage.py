@@ -39,8 +39,8 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 --by takes {", ".join(_NAMES[:6])}, and who answered:
 {", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
 sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each is one request,
-or a hit if it was stored, and "failed" counts the rows without one, and those before whose answer a request
-of unknown cost failed. Answers have no time.
+or a hit if it was stored, and "failed rows" counts those without one, and those before whose answer a
+request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
 """
 _BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
 _SINCE = "only from a day (2026-11-20) or an age (7d) on"
@@ -62,7 +62,8 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
     names = list(dict.fromkeys(by)) or ["provider", "model"]
     if wrong := [name for name in names if name not in _NAMES]:
         raise RequestError(f"--by takes {', '.join(_NAMES)}, not {wrong[0]!r}")
-    groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
+    others = [name for name in names if name not in _KEYS]
+    groups, everything, failures = _add_up(list_files(files), begin, others)
     keys = [name for name in names if name in _KEYS]
     rows: list[tuple[tuple[str, ...], LedgerRow]] = []
     for group, sums in sorted(groups.items(), key=lambda item: item[0]):
@@ -72,7 +73,7 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
         objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
         print(json.dumps({"rows": objects, "total": _figures(total_row)}))
         return
-    header = [*names, "requests", "hits", "failed", "input", "output", "cost", "saved"]
+    header = [*names, "requests", "hits", f"failed {failures}", "input", "output", "cost", "saved"]
     lines = [
         [*(printable(name) or "-" for name in _names_of(names, group, row).values()), *_cells(row)]
         for group, row in rows
@@ -100,13 +101,15 @@ def list_files(files: tuple[Path, ...]) -> list[Path]:
 
 def _add_up(
     files: list[Path], begin: float | None, names: list[str]
-) -> tuple[dict[tuple[str, ...], Totals], Totals]:
-    """The sums by the day and who answered, as far as the names have them; and the sum of everything."""
+) -> tuple[dict[tuple[str, ...], Totals], Totals, str]:
+    """The sums by the day and who answered, the sum of everything, and what is counted where it failed."""
     groups: defaultdict[tuple[str, ...], Totals] = defaultdict(Totals)
     everything = Totals()
     hits = 0
+    kinds: set[str] = set()
     for path in files:
         for posting in _postings(path):
+            kinds.add("rows" if posting.time == _NO_TIME else "requests")
             hits += posting.time == _NO_TIME and posting.kind == "hit"
             if posting.time == _NO_TIME and (begin is not None or "day" in names):
                 raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
@@ -119,7 +122,7 @@ def _add_up(
     if hits:
         text = f"stored answers ({hits:,}) cost nothing here, but in the run that bought them"
         say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
-    return groups, everything
+    return groups, everything, " and ".join(sorted(kinds)) or "requests"
 
 
 def _postings(path: Path) -> Iterator[Posting]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core import doors
 from ..._core.batches.lookup import fetch_ahead
-from ..._core.errors import CacheMissError, LLMError, RequestError
+from ..._core.errors import CacheMissError, LLMError
 from ..._core.hints import Hinting
 from ..._core.journey.call import Call
 from ..._core.journey.engine import Engine
@@ -434,8 +434,6 @@ def estimate_texts(
     scopes: Sequence[ScopeStatistics],
 ) -> Estimate:  # fmt: skip
     """The estimate of calls for embeddings, scores or decisions. It takes the arguments of `Estimator`."""
-    if not calls:
-        raise RequestError("inputs is empty: give a context and its continuations at least")
     following = iter(calls)
     estimator = Estimator(engine, lambda _: next(following, calls[0]), prices, scopes)
     estimator.fetch([""] * len(calls))

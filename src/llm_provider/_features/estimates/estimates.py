@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from ..._core.requests.parameters import EstimateParameters
     from ..._core.types.response import Response
 
+_PAIRS = {
+    "score": "pairs of a context and its continuations: [('text', [' more', ' other']), ...]",
+    "decision": "pairs of an input and its questions: [(row['text'], questions) for row in rows]",
+}
+"""Kind → what its inputs are."""
+_NO_CHANGE = ("on_error", "max_errors", "progress", "metadata")
+"""Parameters of `score_many` and `decide_many` that change no estimate."""
 _SAMPLE = 200
 """Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
@@ -244,18 +251,24 @@ def _estimate_texts(
     runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
+    form = "the texts" if kind == "embedding" else _PAIRS[kind]
+    if parameters.pop("rows", None) is not None:
+        raise RequestError(f"estimate(kind={kind!r}) takes no rows=, but {form}")
+    for name in _NO_CHANGE if kind != "embedding" else ():
+        parameters.pop(name, None)  # type: ignore[misc]  # the names of optional keys
     operation: Operation[Any, Any] = EMBED
     if kind != "embedding":
         operation = doors.score.SCORE if kind == "score" else doors.decide.DECIDE
     runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
     # An iterator is read once. Each context with its continuations is a call.
-    listed = [inputs if isinstance(inputs, str) else list(inputs)] if kind == "embedding" else list(inputs)
-    for each in listed if kind != "embedding" else ():
-        if not isinstance(each, (list, tuple)) or len(each) != 2:
-            raise RequestError(
-                f"estimate(kind={kind!r}) takes pairs, as docs/decide.md says, not {cite(each)}"
-            )
+    if kind == "embedding":
+        listed = [inputs if isinstance(inputs, str) else list(inputs)]
+    else:
+        listed = list(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, str) else [inputs]
+        wrong = [each for each in listed if not isinstance(each, (list, tuple)) or len(each) != 2]
+        if wrong or not listed:
+            raise RequestError(f"estimate(kind={kind!r}) takes {form}, not {cite((wrong or [inputs])[0])}")
     for name in model if isinstance(model, (list, tuple)) else (model,):
         requests = [operation.build(name, each, parameters, "estimate") for each in listed]
         calls = [engine.prepare(operation, request, runner.concurrency) for request in requests]

@@ -120,7 +120,8 @@ def compare(
             questions about one text.
 
     Raises:
-        RequestError: results have no such score, no question was scored in both, or there is no such column.
+        RequestError: results have no such score, no question was scored in both, there is no such column, or
+            two models answered a question of one run.
 
     >>> from llm_provider import Choice, Response, Results, Usage, compare
     >>> def answers(texts):
@@ -134,6 +135,7 @@ def compare(
     """
     for side, run in (("a", a), ("b", b)):
         doors.results_page.check_results(f"{side} of compare(a, b)", run)
+        _check_models(side, run)
     name, columns = _choose_shared(a, b, score), _list_columns(by)
     pairs, total = _pair(a, b, name, columns, cluster)
     if not pairs:
@@ -161,6 +163,20 @@ def compare(
     figures = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
     is_share = all(0 <= value <= 1 for pair in pairs for values in pair.values for value in values)
     return Comparison(rows, words, notes, **figures, variance=variance, _largest=1 if is_share else math.inf)
+
+
+def _check_models(side: str, run: Sequence[AnyResult]) -> None:
+    """Raise an error if two models answered one question. One that stands in for another may."""
+    models: dict[Hashable, str] = {}
+    for index, result in enumerate(run):
+        if isinstance(result, LLMError) or getattr(result, "passed_over", None):
+            continue
+        model = models.setdefault(identify(result, index), result.model)
+        if model != result.model:
+            raise RequestError(
+                f"{side} has answers of {cite(model)} and {cite(result.model)} to one question: compare "
+                f"those of one model, as Results(each for each in {side} if each.model == {cite(model)})"
+            )
 
 
 @dataclass(slots=True)

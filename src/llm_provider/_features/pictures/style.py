@@ -63,13 +63,15 @@ def order_models(names: Iterable[str]) -> list[str]:
 
 
 def mark(index: int) -> dict[str, Any]:
-    """The look of a model or a group. The first 28 differ in colour or in marker."""
+    """The look of a model or a group. The first 28 differ in colour or in marker.
+
+    The other colours of Okabe and Ito lack the contrast, so the next four markers are hollow.
+    """
+    colour = _SERIES[index % 4]
     return {
-        "color": _SERIES[index % 4],
-        "marker": _MARKERS[index % 7],
-        "markersize": 3.5,
-        "linestyle": "none",
-    }
+        "color": colour, "marker": _MARKERS[index % 7], "markersize": 3.5, "linestyle": "none",
+        "markerfacecolor": "none" if index // 4 % 2 else colour,
+    }  # fmt: skip
 
 
 def write_name(name: str, most: int = 20) -> str:

@@ -41,7 +41,7 @@ _WORDS: dict[str, Callable[[LedgerRow], str]] = {
 _FIGURES: dict[str, Callable[[LedgerRow], str]] = {
     "requests": lambda row: f"{row.requests:,}",
     "hits": lambda row: f"{row.hits:,}" if row.hits else "",
-    "failed": lambda row: f"{row.failed:,}" if row.failed else "",
+    "failed requests": lambda row: f"{row.failed:,}" if row.failed else "",
     "input": lambda row: f"{row.usage.input_tokens:,}",
     "cached": lambda row: f"{read:,}" if (read := row.usage.cache_read_input_tokens) else "",
     "output": lambda row: f"{row.usage.output_tokens:,}",
