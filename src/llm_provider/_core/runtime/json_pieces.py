@@ -224,7 +224,7 @@ def check_size(body: bytes) -> None:
 
 def find_reader(texts: list[bytes]) -> Callable[[bytes], Any]:
     """What reads each of some JSON texts as `loads` does. To search all of them at once takes less time."""
-    if max(map(len, texts), default=0) > _SHORT or _has_long_integer(b"\n".join(texts)):
+    if max(map(len, texts)) > _SHORT or _has_long_integer(b"\n".join(texts)):
         return loads
     return read_plain
 

@@ -26,6 +26,7 @@ from ...runtime.json_pieces import (
     JSONLimitError,
     check_size,
     find_reader,
+    loads,
     read_large,
     takes_long,
 )
@@ -326,7 +327,7 @@ async def _decode_batch(received: list[bytes]) -> Iterable[Any]:
 def _decode(received: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     try:
-        read = find_reader(received)
+        read = find_reader(received) if len(received) > 1 else loads
         for data in received:
             if data:
                 yield read(data)
