@@ -158,9 +158,8 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
         return None
     # A value that was damaged on disk counts as absent, and the call that follows writes it again.
     intact = value.startswith(_checksum(key, value[_CHECKSUM_BYTES:end]))
-    if not intact:
-        return None
-    return Entry(value[start:end], seconds, created, served, None, price, origin, head.get("plain") is True)
+    plain = head.get("plain") is True
+    return Entry(value[start:end], seconds, created, served, None, price, origin, plain) if intact else None
 
 
 def decode_question(key: str, value: bytes) -> QuestionFields | None:
