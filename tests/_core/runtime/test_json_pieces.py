@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 
 from llm_provider._core.errors import RequestError
 from llm_provider._core.runtime import json_pieces
-from llm_provider._core.runtime.json_pieces import JSONLimitError, canonical, collector_paused, loads
+from llm_provider._core.runtime.json_pieces import (
+    JSONLimitError,
+    canonical,
+    collector_paused,
+    find_reader,
+    is_plain,
+    loads,
+    read_plain,
+)
 from support import RunScript
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -120,6 +128,9 @@ def test_numbers_that_a_model_wrote_are_read_exactly(value: Any, field: str, ind
     body = {"id": "id-" + "0" * 24, field: value}
     text = json.dumps(body, indent=indent, separators=None if indent else (",", ":"))
     assert repr(loads(text.encode())) == repr(body)
+    assert not is_plain(text.encode()) or repr(read_plain(text.encode())) == repr(body)
+    texts = [b"{}", text.encode(), b'["0"]']
+    assert repr([*map(find_reader(texts), texts)]) == repr([{}, body, ["0"]])
 
 
 LARGE_VALUES = st.recursive(
@@ -189,6 +200,22 @@ def test_what_is_too_deep_is_refused_before_anything_is_built(name: str) -> None
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("body", "plain"),
+    [
+        (b'{"content": "\\ud800"}', True),
+        (b"[" * 100 + b"{}," * 100 + b"0" + b"]" * 100, True),
+        (b"[" * 201 + b"]" * 201, False),
+        (b'{"input": 12345678901234567890123}', False),
+        (b'{"content": "%s"}' % (b"x" * json_pieces.LARGE), False),
+    ],
+)
+def test_what_is_plain_is_read_without_a_search(body: bytes, plain: bool) -> None:
+    assert is_plain(body) is plain
+    if plain:
+        assert read_plain(body) == json.loads(body)
 
 
 def test_the_most_levels_and_brackets_in_texts_are_read() -> None:

@@ -50,6 +50,7 @@ def make_question(payload: Any, **changes: Any) -> Question:
     st.none() | st.text(max_size=9),
     st.none() | st.just(ASKED),
     st.none() | st.floats(0, 1e3),
+    st.booleans(),
 )
 def test_it_round_trips(
     body: bytes,
@@ -58,9 +59,10 @@ def test_it_round_trips(
     served: str | None,
     question: Question | None,
     price: float | None,
+    plain: bool,
 ) -> None:
-    value = encode_entry(KEY, Entry(body, seconds, created, served, question, price))
-    assert decode_entry(KEY, value) == Entry(body, seconds, created, served, price=price)
+    value = encode_entry(KEY, Entry(body, seconds, created, served, question, price, plain=plain))
+    assert decode_entry(KEY, value) == Entry(body, seconds, created, served, price=price, plain=plain)
     assert decode_question(KEY, value) == (question and question.to_json())
 
 

@@ -20,6 +20,7 @@ from ..formats.shared.replies import reply_body
 from ..pace.call_limits import Deadline
 from ..pace.failures import still_waits
 from ..runtime import clock
+from ..runtime.json_pieces import is_plain
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
@@ -406,9 +407,8 @@ class Engine(LookupEngine):
             answer = sample.answer
             if call.operation.is_kept(answer, self.settings.kept_reasons):
                 question, answer.key = call.build_question(part), call.key(part)
-                entry = Entry(
-                    sample.body, sample.sending, created, answer.model, question, sample.price, answer.origin
-                )
+                told = answer.model, question, sample.price, answer.origin
+                entry = Entry(sample.body, sample.sending, created, *told, is_plain(sample.body))
                 writes.append(self.cache.put_soon(answer.key, entry, inbox))
         return writes
 

@@ -23,7 +23,7 @@ from ..requests.request import adds_headers, describe_input, with_headers
 from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
-from ..runtime.json_pieces import LARGE, canonical, loads, read_large
+from ..runtime.json_pieces import LARGE, canonical, loads, read_large, read_plain
 from ..settings import Settings
 from ..store.entry import NOT_KEPT
 from ..store.response_cache import Entry, ResponseCache
@@ -233,7 +233,9 @@ class LookupEngine:
         if call.request.max_age is not None and is_too_old(call, entry):
             return None
         try:
-            if len(entry.body) < LARGE:
+            if entry.plain:
+                answer = call.operation.decode(call, read_plain(entry.body), 1)
+            elif len(entry.body) < LARGE:
                 answer = call.operation.decode(call, loads(entry.body), 1)
             else:
                 answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))

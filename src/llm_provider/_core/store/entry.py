@@ -107,7 +107,8 @@ class Entry(NamedTuple):
     `body` is the provider's reply as it came, `seconds` the duration of the original call, `created` its Unix
     time, and `served` the model that answered, as the provider names it. `question` is for an entry to be
     stored; a hit does not read it. `price` is in USD. `origin` has the fields of `ServedBy` that the headers
-    and the address told. Both are None where they are not known, as in entries of older versions.
+    and the address told. Both are None where they are not known, as in entries of older versions. `plain` is
+    whether the body is known to be plain, see `is_plain`.
     """
 
     body: bytes
@@ -117,10 +118,12 @@ class Entry(NamedTuple):
     question: Question | None = None
     price: float | None = None
     origin: Mapping[str, str] | None = None
+    plain: bool = False
 
     def list_known(self) -> dict[str, object]:
         """The fields that the head has only where they are known."""
         fields = {"served": self.served, "price": self.price, "origin": self.origin or None}
+        fields["plain"] = self.plain or None
         return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -155,7 +158,8 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
         return None
     # A value that was damaged on disk counts as absent, and the call that follows writes it again.
     intact = value.startswith(_checksum(key, value[_CHECKSUM_BYTES:end]))
-    return Entry(value[start:end], seconds, created, served, None, price, origin) if intact else None
+    plain = head.get("plain") is True
+    return Entry(value[start:end], seconds, created, served, None, price, origin, plain) if intact else None
 
 
 def decode_question(key: str, value: bytes) -> QuestionFields | None:

@@ -16,7 +16,7 @@ from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_lines, replace_file
-from ..._core.runtime.json_pieces import loads
+from ..._core.runtime.json_pieces import is_plain, loads
 from ..._core.store.entry import (
     ELIDED,
     NOT_KEPT,
@@ -468,7 +468,8 @@ def _row(fields: JSONObject) -> Row:
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
     own = {name: value for name, value in fields.items() if name in Entry._fields}
-    entry = Entry(**own | {"body": fields["body"].encode()})
+    body = fields["body"].encode()
+    entry = Entry(**own | {"body": body, "plain": "plain" in own and is_plain(body)})
     encoded = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     value = encode_entry(key, entry, encoded)
     if decode_entry(key, value) is None:

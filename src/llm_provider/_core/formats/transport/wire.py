@@ -25,6 +25,7 @@ from ...runtime.json_pieces import (
     LARGE,
     JSONLimitError,
     check_size,
+    find_reader,
     loads,
     read_large,
     takes_long,
@@ -326,9 +327,10 @@ async def _decode_batch(received: list[bytes]) -> Iterable[Any]:
 def _decode(received: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     try:
+        read = find_reader(received) if len(received) > 1 else loads
         for data in received:
             if data:
-                yield loads(data)
+                yield read(data)
     except JSONLimitError as error:
         problem = f"an event of the stream cannot be read: {error}"
         raise APIResponseValidationError(problem, retryable=False) from None
