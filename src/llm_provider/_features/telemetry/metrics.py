@@ -72,9 +72,13 @@ class Metrics:
     """The instruments of one meter provider. All clients that use the provider share them."""
 
     def __init__(self, provider: MeterProvider) -> None:
-        from opentelemetry import metrics
+        from opentelemetry import metrics, trace
+        from opentelemetry.context import Context
 
         self._observation = metrics.Observation
+        # The span that is current while a group is recorded belongs to one call. It must not become the
+        # exemplar of the others.
+        self._no_span = trace.set_span_in_context(trace.INVALID_SPAN, Context())
         self._pending: deque[Callable[[], None]] = deque()
         meter = metrics.get_meter("llm_provider", spans.version(), provider, spans.SCHEMA_URL)
 
@@ -137,9 +141,9 @@ class Metrics:
             names = {**names, spans.ERROR_TYPE: error}
         elif served is not None and served != names[spans.REQUEST_MODEL]:
             names = {**names, spans.RESPONSE_MODEL: served}
-        self._duration.record(seconds, names)
+        self._duration.record(seconds, names, self._no_span)
         if first is not None:
-            self._first_chunk.record(first, names)
+            self._first_chunk.record(first, names, self._no_span)
 
     def count_lookup(self, call: Any, hit: bool) -> None:
         """Count a lookup in the cache."""
@@ -164,8 +168,8 @@ class Metrics:
             self._cost.add(float(posting.usd), names)
         if posting.usage is not None:
             of_input, of_output = _token_names(names, key.served)
-            self._tokens.record(posting.usage.input_tokens, of_input)
-            self._tokens.record(posting.usage.output_tokens, of_output)
+            self._tokens.record(posting.usage.input_tokens, of_input, self._no_span)
+            self._tokens.record(posting.usage.output_tokens, of_output, self._no_span)
 
     def _read(self, sums: _Sums) -> Callback:
         def read(_: CallbackOptions) -> Iterable[Observation]:
