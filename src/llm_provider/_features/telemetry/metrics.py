@@ -76,8 +76,7 @@ class Metrics:
         from opentelemetry.context import Context
 
         self._observation = metrics.Observation
-        # The span that is current while a group is recorded belongs to one call. It must not become the
-        # exemplar of the others.
+        # The current span belongs to one call. It must not be the exemplar of a whole group.
         self._no_span = trace.set_span_in_context(trace.INVALID_SPAN, Context())
         self._pending: deque[Callable[[], None]] = deque()
         meter = metrics.get_meter("llm_provider", spans.version(), provider, spans.SCHEMA_URL)
