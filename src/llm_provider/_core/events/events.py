@@ -376,7 +376,7 @@ def _of_connection(error: errors.ProviderError) -> str:
 def find_served_by(outcome: object, answered: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
     """The fields of `served_by` of an answer; empty for an error.
 
-    `answered` has who answered each request. Else the reply is read again, unless it is too large for the loop.
+    `answered` has who answered each request. Else the reply is read, unless it is too large for the loop.
     """
     if len(answered) == len(getattr(outcome, "choices", ())) == 1:
         return answered[0]
