@@ -12,9 +12,10 @@ import pytest
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
 
 from llm_provider import BadRequestError, Client, Telemetry, track
-from llm_provider._features.telemetry.metrics import DURATION_BUCKETS, TOKEN_BUCKETS
+from llm_provider._features.telemetry.metrics import _TOGETHER, DURATION_BUCKETS, TOKEN_BUCKETS
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -105,6 +106,22 @@ def test_no_attribute_has_many_values(metered: Metered) -> None:
             )
     for name in ("gen_ai.client.operation.duration", "llm_provider.cost", "llm_provider.cache.lookups"):
         assert len(metered.points(name)) == 1
+
+
+def test_no_call_is_the_exemplar_of_the_calls_recorded_with_it(simulator: Simulator, own_cache: Path) -> None:
+    reader = InMemoryMetricReader()
+    meters = MeterProvider(metric_readers=[reader])
+    telemetry = Telemetry(tracer_provider=TracerProvider(), meter_provider=meters)
+    with Client(cache_dir=own_cache, telemetry=telemetry) as client:
+        for number in range(_TOGETHER // 2 + 1):
+            client.call(MODEL, str(number))
+    data = reader.get_metrics_data()
+    assert data is not None
+    metrics = {each.name: each for each in data.resource_metrics[0].scope_metrics[0].metrics}
+    for name in ("gen_ai.client.operation.duration", "gen_ai.client.token.usage"):
+        points = metrics[name].data.data_points
+        assert points
+        assert [point.exemplars for point in points if point.exemplars] == []
 
 
 def test_clients_of_one_provider_share_its_instruments(metered: Metered, tmp_path: Path) -> None:

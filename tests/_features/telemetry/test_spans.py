@@ -100,6 +100,17 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
     assert not [name for name in attributes if name.startswith("gen_ai.usage")]
 
 
+@pytest.mark.parametrize("value", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["temperature", "top_p", "frequency_penalty", "presence_penalty"])
+def test_a_span_has_a_parameter_that_is_set_also_to_0(traced: Traced, name: str, value: float) -> None:
+    given: dict[str, Any] = {name: value, "max_tokens": 5}
+    traced.client.call("gpt-4o", "Hi", endpoint="chat", **given)
+    attributes = traced.span()[1]
+    prefix = "gen_ai.request."
+    sent = {key.removeprefix(prefix): attributes[key] for key in attributes if key.startswith(prefix)}
+    assert sent == {"model": "gpt-4o", **given}
+
+
 def test_a_span_has_the_stop_texts(traced: Traced) -> None:
     traced.client.call("claude-haiku-5-5", "Hi", stop=["x"])
     assert traced.span()[1]["gen_ai.request.stop_sequences"] == ("x",)

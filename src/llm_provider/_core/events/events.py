@@ -25,7 +25,7 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -157,8 +157,10 @@ class Events:
 
     def find(self) -> tuple[Listener, ...]:
         """Who listens to a call that is made while the log is on, or OpenTelemetry's SDK is loaded."""
+        if self._observer in self.listeners:
+            return self.listeners
         logs = is_logging(logging.INFO)
-        if (logs or self._settings.telemetry is not False) and self.observer not in self.listeners:
+        if logs or self._settings.telemetry is not False:
             if not self.observer.find_providers():
                 return (*self.listeners, self.observer) if logs else self.listeners
             self.listeners += (self.observer,)
@@ -371,9 +373,13 @@ def _of_connection(error: errors.ProviderError) -> str:
     return "connection broke" if error.maybe_billed else "no connection"
 
 
-def find_served_by(outcome: object) -> ServedBy | None:
-    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
-    if len(getattr(outcome, "body", b"")) >= LARGE:
-        return None
-    served_by: ServedBy | None = getattr(outcome, "served_by", None)
-    return served_by
+def find_served_by(outcome: object, answered: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """The fields of `served_by` of an answer; empty for an error.
+
+    `answered` has who answered each request. Else the reply is read, unless it is too large for the loop.
+    """
+    if len(answered) == len(getattr(outcome, "choices", ())) == 1:
+        return answered[0]
+    large = len(getattr(outcome, "body", b"")) >= LARGE
+    served_by: ServedBy | None = None if large else getattr(outcome, "served_by", None)
+    return {} if served_by is None else served_by.to_dict()

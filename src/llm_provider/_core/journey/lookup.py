@@ -127,7 +127,7 @@ class LookupEngine:
             else getattr(request, "upstream", None),
             listeners=self.events.listeners,
         )
-        if is_logging(20) or SDK in modules:
+        if SDK in modules or is_logging(20):
             call.listeners = self.events.find()
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)

@@ -52,9 +52,12 @@ class _Sums:
 
     def add(self, amount: float, names: _Names) -> None:
         with self._lock:
-            if names not in self._sums and len(self._sums) >= _MOST_NAMES:
-                names = ((spans.REQUEST_MODEL, "other models"),)
-            self._sums[names] = self._sums.get(names, 0.0) + amount
+            try:
+                self._sums[names] += amount
+            except KeyError:
+                if len(self._sums) >= _MOST_NAMES:
+                    names = ((spans.REQUEST_MODEL, "other models"),)
+                self._sums[names] = self._sums.get(names, 0.0) + amount
 
     def rows(self) -> list[tuple[_Names, float]]:
         with self._lock:
@@ -69,9 +72,12 @@ class Metrics:
     """The instruments of one meter provider. All clients that use the provider share them."""
 
     def __init__(self, provider: MeterProvider) -> None:
-        from opentelemetry import metrics
+        from opentelemetry import metrics, trace
+        from opentelemetry.context import Context
 
         self._observation = metrics.Observation
+        # The current span belongs to one call. It must not be the exemplar of a whole group.
+        self._no_span = trace.set_span_in_context(trace.INVALID_SPAN, Context())
         self._pending: deque[Callable[[], None]] = deque()
         meter = metrics.get_meter("llm_provider", spans.version(), provider, spans.SCHEMA_URL)
 
@@ -113,7 +119,7 @@ class Metrics:
         self._clients.add(client)
 
     def note(self, record: Callable[..., None], call: Any, *values: Any) -> None:
-        """Call one of the `record_…` methods later, together with others."""
+        """Call a method that records in histograms later, together with others."""
         self._pending.append(partial(record, spans.describe_destination(call), *values))
         if len(self._pending) >= _TOGETHER:
             self.flush()
@@ -134,17 +140,18 @@ class Metrics:
             names = {**names, spans.ERROR_TYPE: error}
         elif served is not None and served != names[spans.REQUEST_MODEL]:
             names = {**names, spans.RESPONSE_MODEL: served}
-        self._duration.record(seconds, names)
+        self._duration.record(seconds, names, self._no_span)
         if first is not None:
-            self._first_chunk.record(first, names)
+            self._first_chunk.record(first, names, self._no_span)
 
-    def record_lookup(self, names: _Attributes, hit: bool) -> None:
+    def count_lookup(self, call: Any, hit: bool) -> None:
         """Count a lookup in the cache."""
-        self._lookups.add(1, (*names.items(), ("llm_provider.cache.result", "hit" if hit else "miss")))
+        names = spans.describe_destination(call).items()
+        self._lookups.add(1, (*names, ("llm_provider.cache.result", "hit" if hit else "miss")))
 
-    def record_attempt(self, attributes: _Attributes, waited: float, error: str | None) -> None:
+    def count_attempt(self, call: Any, waited: float, error: str | None) -> None:
         """Count a request and the time before it was sent."""
-        names = tuple(attributes.items())
+        names = tuple(spans.describe_destination(call).items())
         if waited > 0:
             self._queue.add(waited, names)
         self._attempts.add(1, names if error is None else (*names, (spans.ERROR_TYPE, error)))
@@ -159,9 +166,9 @@ class Metrics:
         else:
             self._cost.add(float(posting.usd), names)
         if posting.usage is not None:
-            counts = (("input", posting.usage.input_tokens), ("output", posting.usage.output_tokens))
-            for kind, count in counts:
-                self._tokens.record(count, _token_names(names, key.served, kind))
+            of_input, of_output = _token_names(names, key.served)
+            self._tokens.record(posting.usage.input_tokens, of_input, self._no_span)
+            self._tokens.record(posting.usage.output_tokens, of_output, self._no_span)
 
     def _read(self, sums: _Sums) -> Callback:
         def read(_: CallbackOptions) -> Iterable[Observation]:
@@ -206,8 +213,10 @@ def metrics_of(provider: MeterProvider) -> Metrics:
 
 
 @functools.lru_cache(maxsize=1024)
-def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, str | int]:
-    return {**dict(names), spans.RESPONSE_MODEL: served, "gen_ai.token.type": kind}
+def _token_names(names: _Names, served: str) -> tuple[_Attributes, _Attributes]:
+    """The attributes of the tokens of the input and of the output."""
+    common = {**dict(names), spans.RESPONSE_MODEL: served}
+    return {**common, "gen_ai.token.type": "input"}, {**common, "gen_ai.token.type": "output"}
 
 
 reset_in_child(_all, Metrics.forget_parent)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -130,23 +131,26 @@ class Observer(Listener):
         failed = isinstance(outcome, BaseException)
         self.find_providers()
         if self.metrics is not None:
-            self.metrics.note(self.metrics.record_lookup, call, not failed)
+            self.metrics.count_lookup(call, not failed)
         if self.spans is not None:
             self.spans.add_lookup(call, started, outcome)
-        self.log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
+        if is_logging(INFO):
+            self.log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
 
-    def begin(self, call: Any) -> Watch:
+    def begin(self, call: Any) -> Listener:
         """Start the span of a call, in the call's own task. A sampler may drop it if only spans read it."""
         if self.spans is None or (
             self.metrics is None and (_SDK_METRICS in modules or self._telemetry is True)
         ):
             self.find_providers()
-        span = None if self.spans is None else self.spans.start(call)
-        if span is not None and self.metrics is None and not (span.span.is_recording() or is_logging(INFO)):
-            return _Dropped(self, span)
+        span = None
+        if self.spans is not None:
+            span = self.spans.start(call)
+            if self.metrics is None and not (span.span.is_recording() or is_logging(INFO)):
+                return _Dropped(self.spans, span)
         # It was looked up before, and not found.
         if self.metrics is not None and call.cache in ("use", "only"):
-            self.metrics.note(self.metrics.record_lookup, call, False)
+            self.metrics.count_lookup(call, False)
         return Watch(self, span)
 
     def note_payment(self, call: Any, posting: Posting) -> None:
@@ -165,11 +169,9 @@ class Observer(Listener):
 
     def log(
         self, call: Any, seconds: float, outcome: object, usage: Usage | None, usd: float | None,
-        attempts: int = 0,
+        attempts: int = 0, answered: Sequence[Mapping[str, str]] = (),
     ) -> None:  # fmt: skip
-        """Log the end of a call."""
-        if not is_logging(INFO):
-            return
+        """Log the end of a call, where INFO is logged."""
         failed, name = isinstance(outcome, BaseException), "ok"
         if isinstance(outcome, BaseException):
             # The name of another class says all that may be told.
@@ -180,8 +182,8 @@ class Observer(Listener):
             queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
             more = {"cached": bool(getattr(outcome, "cached", False)), "attempts": attempts}
             more |= {"queued": queued or None, "served": getattr(outcome, "model", None)}
-            who = find_served_by(outcome)
-            more |= {part: who and getattr(who, part) for part in ("host", "fingerprint", "request_id")}
+            who = find_served_by(outcome, answered)
+            more |= {part: who.get(part) for part in ("host", "fingerprint", "request_id")}
         if self._content:
             from .spans import answer_json, prompt_json
 
@@ -207,7 +209,7 @@ class Watch(Listener):
         observer, failure = self._observer, attempt.failure
         if observer.metrics is not None:
             error = None if failure is None else failure.error
-            observer.metrics.note(observer.metrics.record_attempt, call, attempt.waited, error)
+            observer.metrics.count_attempt(call, attempt.waited, error)
         if failure is not None and observer.spans is not None and self._span is not None:
             observer.spans.add_failure(self._span, attempt, failure)
         if is_logging(DEBUG):
@@ -223,30 +225,28 @@ class Watch(Listener):
             CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
     def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
-        """End the span in the task that began it. Its usage is None if nothing was billed."""
+        """End the span in the task that began it."""
         seconds, observer = clock.perf_counter() - call.started, self._observer
-        attempts, usage, usd = sent.attempts, sent.usage, sent.cost
-        if observer.metrics is not None and attempts:
+        if observer.metrics is not None and sent.attempts:
             # A call that was answered by the request of another one was not sent.
             error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
             first = getattr(getattr(outcome, "timing", None), "first_token", None) if call.streamed else None
             served = getattr(outcome, "model", None)
             observer.metrics.note(observer.metrics.record_end, call, seconds, error, served, first)
         if observer.spans is not None and self._span is not None:
-            observer.spans.end(self._span, call, outcome, usage, usd, attempts, self._answered)
-        observer.log(call, seconds, outcome, usage, usd, attempts)
+            observer.spans.end(self._span, call, outcome, sent, self._answered)
+        if is_logging(INFO):
+            observer.log(call, seconds, outcome, sent.usage, sent.cost, sent.attempts, self._answered)
 
 
-class _Dropped(Watch):
+class _Dropped(Listener):
     """Ends the span of a call that a sampler left out."""
 
-    def note_payment(self, call: Any, posting: Posting) -> None: ...
-
-    def note_attempt(self, call: Any, attempt: Any) -> None: ...
+    def __init__(self, spans: Spans, span: Started) -> None:
+        self._spans, self._span = spans, span
 
     def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
-        if self._observer.spans is not None and self._span is not None:
-            self._observer.spans.drop(self._span)
+        self._spans.drop(self._span)
 
 
 CALLS = logging.getLogger("llm_provider.calls")
@@ -315,6 +315,10 @@ class _Line:
         return f"{self._name} {' '.join(pairs)}"
 
 
+_is_word = re.compile(r"[!#-<>-~]+").fullmatch
+"""Whether a text is printable ASCII without spaces, quotes and equals signs."""
+
+
 def _quote(value: object) -> str:
     """A value as one word, or as JSON.
 
@@ -326,5 +330,4 @@ def _quote(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.8f}".rstrip("0").rstrip(".")
     text = str(value)
-    plain = text.isascii() and text.isprintable() and text and not set(text) & set(' "=')
-    return text if plain else orjson.dumps(text).decode(errors="replace")
+    return text if _is_word(text) else orjson.dumps(text).decode(errors="replace")

@@ -21,6 +21,7 @@ from ..._core.errors import FailedAttempt, LLMError
 from ..._core.events.events import find_served_by, reason
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock
+from ..._core.types.usage import FIELDS
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, TracerProvider
 
+    from ..._core.journey.sent_requests import SentRequests
     from ..._core.types.messages import Message, ToolCall
-    from ..._core.types.usage import Usage
+    from ..._core.types.usage import Timing, Usage
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 """The revision of the GenAI conventions whose names are used here. Their repository is
@@ -55,8 +57,6 @@ _PARAMETERS = MappingProxyType({
     "stop": "gen_ai.request.stop_sequences",
     "reasoning_effort": "gen_ai.request.reasoning.level",
     "dimensions": "gen_ai.embeddings.dimension.count",
-})  # fmt: skip
-_OPTIONS = MappingProxyType({
     "top_k": "gen_ai.request.top_k",
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "presence_penalty": "gen_ai.request.presence_penalty",
@@ -68,11 +68,12 @@ _USAGE = MappingProxyType({
 })  # fmt: skip
 """The counts that are set where they are above 0."""
 
-_OF_OPENAI = MappingProxyType({
+_SERVED_BY = MappingProxyType({name: f"llm_provider.served_by.{name}" for name in FIELDS if name != "model"})
+_SERVED_BY_OPENAI = _SERVED_BY | {
     "fingerprint": "openai.response.system_fingerprint",
     "service_tier": "openai.response.service_tier",
-})  # fmt: skip
-"""The fields of `served_by` that have names in the conventions, which are for OpenAI's own API."""
+}
+"""The attributes of the fields of `served_by`. The conventions' names are for OpenAI's own API."""
 
 ATTEMPT = "llm_provider.attempt"
 """The name of the event of a request that failed, and the beginning of the names of its attributes."""
@@ -92,7 +93,7 @@ class Spans:
         from opentelemetry import context, trace
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
-        self._attach, self._detach = context.attach, context.detach
+        self._attach, self._detach, self._get_context = context.attach, context.detach, context.get_current
         self._in_context = trace.set_span_in_context
         self._client, self._internal = SpanKind.CLIENT, SpanKind.INTERNAL
         self._error = functools.partial(Status, StatusCode.ERROR)
@@ -101,13 +102,16 @@ class Spans:
 
     def start(self, call: Any) -> Started:
         """Start the span of a call, as the current one of its task."""
-        span = self._open(call, call.started)
-        return Started(span, self._attach(self._in_context(span)))
+        # OpenTelemetry would look for the same context three times.
+        context = self._get_context()
+        span = self._open(call, call.started, context)
+        return Started(span, self._attach(self._in_context(span, context)))
 
-    def _open(self, call: Any, started: float) -> Span:
+    def _open(self, call: Any, started: float, context: Context | None = None) -> Span:
         """A new span. `started` is when the user made the call, by `clock.perf_counter`."""
         return self._tracer.start_span(
             f"{call.exchange.name} {call.target.model}",
+            context,
             kind=self._client,
             # A sampler may decide by these.
             attributes=describe_destination(call),
@@ -157,19 +161,18 @@ class Spans:
             started.span.add_event(ATTEMPT, _leave_out_unknown(attributes))
 
     def end(
-        self, started: Started, call: Any, outcome: object, usage: Usage | None, usd: float | None,
-        attempts: int, answered: Sequence[Mapping[str, str]],
+        self, started: Started, call: Any, outcome: object, sent: SentRequests,
+        answered: Sequence[Mapping[str, str]],
     ) -> None:  # fmt: skip
-        """End the span of a call, in the task that started it.
-
-        `attempts` are its requests, and `answered` has who answered each. `usage` is None if nothing was
-        billed; `usd` is None where the cost is not known.
-        """
+        """End the span of a call, in the task that started it. `answered` has who answered each request."""
         self._detach(started.token)
-        if isinstance(outcome, BaseException):
-            # An error of the library has its own count, and a cancellation none.
-            started.span.set_attribute("llm_provider.attempts", attempts)
-        self._close(started.span, call, outcome, usage, usd, answered)
+        span = started.span
+        if span.is_recording():
+            if isinstance(outcome, BaseException):
+                # An error of the library has its own count, and a cancellation none.
+                span.set_attribute("llm_provider.attempts", sent.attempts)
+            self._describe(span, call, outcome, sent.usage, sent.cost, answered)
+        span.end()
 
     def drop(self, started: Started) -> None:
         """End a span that a sampler left out, in the task that started it."""
@@ -178,24 +181,25 @@ class Spans:
 
     def add_lookup(self, call: Any, started: float, outcome: object) -> None:
         """The span of a call that the cache answered, or that it could not answer."""
-        usd = None if isinstance(outcome, BaseException) else 0.0
-        self._close(self._open(call, started), call, outcome, None, usd, ())
+        span = self._open(call, started)
+        if span.is_recording():
+            usd = None if isinstance(outcome, BaseException) else 0.0
+            self._describe(span, call, outcome, None, usd, ())
+        span.end()
 
-    def _close(
+    def _describe(
         self, span: Span, call: Any, outcome: object, usage: Usage | None, usd: float | None,
         answered: Sequence[Mapping[str, str]],
     ) -> None:  # fmt: skip
-        if span.is_recording():
-            end = _describe_end(call, outcome, usage, usd, answered)
-            span.set_attributes({**_describe_request(call), **end})
-            if isinstance(outcome, BaseException):
-                span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
-            if self._content:
-                prompt, answer = prompt_json(call.request), answer_json(outcome)
-                for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
-                    if text is not None:
-                        span.set_attribute(name, text)
-        span.end()
+        """Set what is known at the end. The usage is None if nothing was billed, `usd` if it is unknown."""
+        span.set_attributes(_describe_request(call) | _describe_end(call, outcome, usage, usd, answered))
+        if isinstance(outcome, BaseException):
+            span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
+        if self._content:
+            prompt, answer = prompt_json(call.request), answer_json(outcome)
+            for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
+                if text is not None:
+                    span.set_attribute(name, text)
 
 
 @functools.cache
@@ -230,53 +234,71 @@ def _leave_out_unknown(attributes: JSONObject) -> JSONObject:
 
 def _describe_request(call: Any) -> JSONObject:
     """The attributes of the parameters that the user set."""
-    request, options = call.request, getattr(call.request, "options", None) or {}
-    attributes = {attribute: getattr(request, name, None) for name, attribute in _PARAMETERS.items()}
-    attributes |= {attribute: options.get(name) or None for name, attribute in _OPTIONS.items()}
-    return _leave_out_unknown(attributes | {
-        "gen_ai.request.choice.count": request.n if getattr(request, "n", 1) > 1 else None,
-        "gen_ai.output.type": None if getattr(request, "response_format", None) is None else "json",
-        "llm_provider.tag": call.tracks.tag or None,
-        "gen_ai.request.stream": call.streamed or None,
-    })  # fmt: skip
+    request = call.request
+    given = getattr(request, "parameters_to_send", None)
+    if given is None:
+        given = {name: getattr(request, name, None) for name in _PARAMETERS}
+    attributes: JSONObject = {
+        _PARAMETERS[name]: value for name, value in given.items() if name in _PARAMETERS and value is not None
+    }
+    if getattr(request, "n", 1) > 1:
+        attributes["gen_ai.request.choice.count"] = request.n
+    if getattr(request, "response_format", None) is not None:
+        attributes["gen_ai.output.type"] = "json"
+    if call.tracks.tag:
+        attributes["llm_provider.tag"] = call.tracks.tag
+    if call.streamed:
+        attributes["gen_ai.request.stream"] = True
+    return attributes
 
 
 def _describe_end(
     call: Any, outcome: Any, usage: Usage | None, usd: float | None, answered: Sequence[Mapping[str, str]]
 ) -> JSONObject:
     attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
-    attributes["llm_provider.cost"] = usd
+    if usd is not None:
+        attributes["llm_provider.cost"] = usd
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
         attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
-        attributes |= {attribute: getattr(usage, name) or None for name, attribute in _USAGE.items()}
+        for name, attribute in _USAGE.items():
+            if count := getattr(usage, name):
+                attributes[attribute] = count
     if isinstance(outcome, BaseException):
-        attributes[ERROR_TYPE] = type(outcome).__name__
-    if isinstance(outcome, LLMError):
-        attributes["llm_provider.attempts"] = outcome.attempts
-        attributes["http.response.status_code"] = outcome.status
-        attributes["llm_provider.request.id"] = outcome.request_id or None
-    timing = None if isinstance(outcome, BaseException) else getattr(outcome, "timing", None)
-    if timing is not None:
-        choices = getattr(outcome, "choices", ())
-        # The fields of its only request are known already. Otherwise the reply is read again.
-        served_by = None if len(answered) == len(choices) == 1 else find_served_by(outcome)
-        who = answered[0] if len(answered) == len(choices) == 1 else served_by and served_by.to_dict()
-        names = _OF_OPENAI if call.target.provider in ("openai", "azure") else {}
-        attributes |= {
-            names.get(name, f"llm_provider.served_by.{name}"): value
-            for name, value in (who or {}).items()
-            if name != "model"
-        }
-        attributes |= {
-            RESPONSE_MODEL: outcome.model,
-            "llm_provider.attempts": timing.attempts,
-            "llm_provider.queue.duration": timing.queue,
-            "gen_ai.response.time_to_first_chunk": timing.first_token if call.streamed else None,
-            "gen_ai.response.finish_reasons": [choice.finish_reason for choice in choices] or None,
-            "gen_ai.response.id": (outcome.id or None) if choices else None,
-        }
+        return attributes | _describe_error(outcome)
+    timing = getattr(outcome, "timing", None)
+    return attributes if timing is None else attributes | _describe_answer(call, outcome, timing, answered)
+
+
+def _describe_error(error: BaseException) -> JSONObject:
+    attributes: JSONObject = {ERROR_TYPE: type(error).__name__}
+    if isinstance(error, LLMError):
+        attributes["llm_provider.attempts"] = error.attempts
+        attributes["http.response.status_code"] = error.status
+        attributes["llm_provider.request.id"] = error.request_id or None
     return _leave_out_unknown(attributes)
+
+
+def _describe_answer(
+    call: Any, outcome: Any, timing: Timing, answered: Sequence[Mapping[str, str]]
+) -> JSONObject:
+    choices = getattr(outcome, "choices", ())
+    attributes: JSONObject = {
+        RESPONSE_MODEL: outcome.model,
+        "llm_provider.attempts": timing.attempts,
+        "llm_provider.queue.duration": timing.queue,
+    }
+    if choices:
+        attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]
+        if outcome.id:
+            attributes["gen_ai.response.id"] = outcome.id
+    if call.streamed and timing.first_token is not None:
+        attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
+    names = _SERVED_BY_OPENAI if call.target.provider in ("openai", "azure") else _SERVED_BY
+    for name, value in find_served_by(outcome, answered).items():
+        if name in names:
+            attributes[names[name]] = value
+    return attributes
 
 
 def prompt_json(request: object) -> str | None:
