@@ -155,6 +155,22 @@ def test_now_is_a_moment_too(shipped: PriceTable) -> None:
     assert own.cost("deepseek", "tiny", Usage(input_tokens=1_000_000)) == 1
 
 
+@pytest.mark.parametrize("begin", [1, 2, 200_000])
+def test_a_tier_begins_with_its_first_token(begin: int) -> None:
+    model = {"provider": "openai", "model": "tiny", "request": 5}
+    table = table_of({**model, "input": 1}, {**model, "input": 3, "min_input_tokens": begin})
+    first, last = table.find("openai", "tiny"), table.find("openai", "tiny", input_tokens=10**9)
+    assert (first and first.min_input_tokens, last and last.min_input_tokens) == (0, begin)
+    for size in {0, begin - 1, begin, begin + 1}:
+        row = last if size >= begin else first
+        assert table.find("openai", "tiny", input_tokens=size) == row
+        assert table.applicable("openai", "tiny", input_tokens=size) == [first, last][: 1 + (size >= begin)]
+        assert row is not None
+        by_hand = (row.input * size + 5_000) / Decimal(1_000_000)
+        assert table.cost("openai", "tiny", Usage(input_tokens=size)) == by_hand
+    assert table.applicable("openai", "tiny") == [first]
+
+
 # Laziness, and the module
 
 

@@ -49,6 +49,18 @@ async def test_first_come_first_served_and_the_retried_before_them(make: Callabl
     assert order == ["retried", "a", "b"]
 
 
+async def test_a_call_without_options_counts_one_token_and_goes_last() -> None:
+    scope = Scope(AdaptiveController())
+    held = await scope.acquire(1)
+    tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(2)]
+    await asyncio.sleep(0)
+    scope.record_end(held, None)
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert [task.done() for task in tasks] == [True, False]
+    assert held.tokens == tasks[0].result().tokens == 1.0
+    await cancel_all(tasks)
+
+
 def break_down(scope: Scope, callers: int) -> None:
     """Makes a scope count as down, by failures of so many calls."""
     for number in range(12):

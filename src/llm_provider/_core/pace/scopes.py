@@ -391,7 +391,6 @@ class Scope:
             status=cause.status,
             code=cause.code,
             request_id=cause.request_id,
-            maybe_billed=False,
         )
         vars(error).update({"_refused_here": True} if is_not_started else {})
         note_outage(error, outage.down_since, DEFAULT_PATIENCE if outage.one_caller else math.inf)
