@@ -87,7 +87,7 @@ def test_a_call_fails_soon_where_every_request_is_refused() -> None:
 def controller_at(rate: float) -> AdaptiveController:
     """A controller that has seen requests refused at four times a rate."""
     controller = AdaptiveController(random_source=random.Random(0))
-    controller._estimator.close(4 * rate)
+    controller._estimator.close(4 * rate, 0.0)
     controller._window.end_slow_start()
     return controller
 
