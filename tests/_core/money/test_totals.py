@@ -1,3 +1,4 @@
+import threading
 from collections import Counter
 from decimal import Decimal, getcontext, localcontext
 
@@ -96,6 +97,15 @@ def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
     totals.hit(hits(), None)
     totals.hit(hits("gpt-unheard-of"), Usage(input_tokens=5))
     assert [(sums.hits, sums.saved) for _, sums in totals.rows()] == [(1, 0), (1, 0)]
+
+
+def test_nobody_waits_while_another_thread_adds() -> None:
+    totals = Totals()
+    with totals._adding:
+        thread = threading.Thread(target=totals._add_unless_others_do, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:
