@@ -92,6 +92,17 @@ def test_hits_that_are_priced_together_save_the_sum_of_their_costs(used: list[Us
     assert sums.saved == total(usd for usd in alone if usd is not None)
 
 
+def test_each_hit_saves_the_fee_of_a_request() -> None:
+    row = {"provider": "openai", "model": "gpt-6.1-sol", "input": 1, "request": 5}
+    table, totals = PriceTable.load(overrides=[row]), Totals()
+    group = HitGroup(KEYS[2], lambda: table, ("openai", "gpt-6.1-sol"), "standard")
+    for _ in range(3):
+        totals.hit(group, Usage(input_tokens=1_000))
+    assert group.price(Usage(input_tokens=1_000)) == Decimal("0.006")
+    ((_, sums),) = totals.rows()
+    assert sums.saved == Decimal("0.018")
+
+
 def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
     totals = Totals()
     totals.hit(hits(), None)

@@ -79,6 +79,23 @@ async def test_every_end_of_a_request_gives_its_place_to_the_next_call(
     assert (scope.controller.in_flight, all_scopes.count, scope._tickets) == (0, 0, set())
 
 
+@every_controller
+async def test_a_call_that_is_cancelled_while_it_waits_holds_nobody_up(
+    make: Callable[[], Controller],
+) -> None:
+    scope = Scope(make())
+    held = await scope.acquire(1)
+    tasks = [asyncio.create_task(scope.acquire(most)) for most in (1, 2, 2)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    ticket = await asyncio.wait_for(tasks[1], 10)
+    # This one is cancelled in the iteration in which it gets a slot.
+    scope.record_cancellation(held)
+    tasks[2].cancel()
+    await asyncio.wait(tasks)
+    assert (scope.waiting, scope._tickets) == (0, {ticket})
+
+
 async def test_a_call_without_options_counts_one_token_and_goes_last() -> None:
     scope = Scope(AdaptiveController())
     held = await scope.acquire(1)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -232,6 +232,23 @@ def test_a_cost_that_could_not_be_written_is_written_at_the_end(path: Path) -> N
     del budget, reservation
     gc.collect()
     assert Budget(1, path=path).spent == Decimal("0.25")
+
+
+def test_closing_waits_for_no_other_thread_and_leaves_the_file_to_all(path: Path) -> None:
+    file = balance_file.BalanceFile(str(path))
+
+    def run(work: Callable[[], object]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+
+    with file._lock:
+        run(file.close)
+    assert balance_file._unwritten.pop() is file
+    file.close()
+    run(file.read)
+    run(file.close)
 
 
 @pytest.mark.parametrize("damage", ["deleted", "replaced"])

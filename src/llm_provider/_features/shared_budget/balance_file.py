@@ -355,7 +355,6 @@ class BalanceFile:
         """Begin in the child, to which the parent's claims and lease do not belong."""
         self._lock = threading.RLock()
         self._changes, self._lease, self.is_waiting = [], None, False
-        _unwritten.clear()
 
 
 def _balance(connection: sqlite3.Connection) -> Balance:
