@@ -1,5 +1,6 @@
 import threading
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal, getcontext, localcontext
 
 from hypothesis import given
@@ -112,11 +113,17 @@ def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
 
 def test_nobody_waits_while_another_thread_adds() -> None:
     totals = Totals()
-    with totals._adding:
-        thread = threading.Thread(target=totals._add_unless_others_do, daemon=True)
+
+    def run(work: Callable[[], object]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
         thread.start()
         thread.join(10)
         assert not thread.is_alive()
+
+    with totals._adding:
+        run(totals._add_unless_others_do)
+    totals._add_unless_others_do()
+    run(totals.rows)
 
 
 def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:
