@@ -166,9 +166,17 @@ def test_a_tier_begins_with_its_first_token(begin: int) -> None:
         assert table.find("openai", "tiny", input_tokens=size) == row
         assert table.applicable("openai", "tiny", input_tokens=size) == [first, last][: 1 + (size >= begin)]
         assert row is not None
-        by_hand = (row.input * size + 5_000) / Decimal(1_000_000)
+        by_hand = ((row.input or 0) * size + 5_000) / Decimal(1_000_000)
         assert table.cost("openai", "tiny", Usage(input_tokens=size)) == by_hand
     assert table.applicable("openai", "tiny") == [first]
+
+
+def test_a_row_that_comes_later_is_the_price_of_a_routers_host_too() -> None:
+    table = PriceTable.load()
+    names = "openrouter", "someone/tiny:cerebras"
+    assert table.find_key(*names) is None
+    table.replace_rows(check(mapping_lines([{"provider": "cerebras", "model": "tiny", "input": 1}])))
+    assert table.find_key(*names) == ("cerebras", "tiny")
 
 
 # Laziness, and the module
