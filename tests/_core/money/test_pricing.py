@@ -177,6 +177,16 @@ def test_a_row_that_comes_later_is_the_price_of_a_routers_host_too() -> None:
     assert table.find_key(*names) is None
     table.replace_rows(check(mapping_lines([{"provider": "cerebras", "model": "tiny", "input": 1}])))
     assert table.find_key(*names) == ("cerebras", "tiny")
+    rows = [{"provider": "cerebras", "model": model, "input": 1} for model in ("maker/tiny", "tiny")]
+    assert table_of(*rows).find_key(*names) == ("cerebras", "tiny"), "the shortest name"
+
+
+@pytest.mark.parametrize(("model", "is_named"), [("openai/tiny", True), ("tiny", False), ("other", False)])
+def test_a_missing_price_names_the_row_that_was_perhaps_meant(model: str, is_named: bool) -> None:
+    table = table_of({"provider": "mine", "model": model, "input": 1})
+    missing = table.describe_missing("openai", "tiny")
+    assert missing.startswith(" (provider 'openai', model 'tiny'")
+    assert ("a row has the model 'openai/tiny'" in missing) == is_named
 
 
 # Laziness, and the module
