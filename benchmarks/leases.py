@@ -16,6 +16,7 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
+from llm_provider._core.events.events import Waits
 from llm_provider._core.journey.sent_requests import SentRequests
 from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.runtime.leases import Leases
@@ -50,7 +51,7 @@ async def of_flights(flights: Flights[int] | None, width: int, keys: str) -> flo
             if flights is None:
                 await ask()
                 continue
-            with flights.lead([f"{keys}-{worker}-{number}"], SentRequests()) as flight:
+            with flights.lead([f"{keys}-{worker}-{number}"], SentRequests(), 0.0) as flight:
                 flight.result = await ask()
 
     began = time.process_time()
@@ -64,8 +65,8 @@ async def calls(directory: Path) -> None:
         # Interleaved, so that a busy machine affects all alike.
         ways = {
             "alone": None,
-            "in process": Flights[int](Leases(None)),
-            "leases": Flights[int](Leases(directory)),
+            "in process": Flights[int](Leases(None), Waits(show=False)),
+            "leases": Flights[int](Leases(directory), Waits(show=False)),
         }
         best = dict.fromkeys(ways, float("inf"))
         for repeat in range(REPEATS):

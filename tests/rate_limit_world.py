@@ -3,6 +3,7 @@
 import heapq
 import math
 import random
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -12,6 +13,10 @@ from llm_provider._core.pace.state import Ticket
 
 Limit: TypeAlias = Callable[[float, int], float]
 """Seconds to wait until a request is admitted, of the time and of how many are being served; 0 admits it."""
+
+
+MANY = sys.maxsize
+"""Of requests in flight: no bound."""
 
 
 def bucket(rate: float, capacity: float) -> Limit:
@@ -58,8 +63,8 @@ def run(
             serving -= 1
             served[number] += 1
             controller.record_success(now, ticket, headroom)
-        while (ready := controller.ready_at(now)) <= now:
-            sent = controller.record_request(now)
+        while (ready := controller.ready_at(now, 1.0, MANY, 0)) <= now:
+            sent = controller.record_request(now, 1.0, 0)
             wait = limit(now, serving)
             serving += not wait
             took = 0.05 if wait else latency * chance.uniform(0.7, 1.3)

@@ -8,7 +8,8 @@
 A bug is found if a test fails that runs its line, or one of 300 programs of the simulation. The cheapest
 tests go first. A line that runs at the import, such as a row of a table or a default, has the tests that run
 the function or class around it, or else the lines that name what it defines. A bug whose line no test runs in
-its own process has the tests of its folder. A test that fails without the bug as well has found nothing.
+its own process has the tests of its folder. Tests that start programs have no trace: those of the module's
+folder are always tried. A test that fails without the bug as well has found nothing.
 """
 
 from __future__ import annotations
@@ -42,12 +43,19 @@ TRACES = BUILD / "traces"
 RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
 
 RELATED = (
-    *(f"_core/{room}" for room in ("batches", "client", "journey", "money", "pace", "runtime", "store")),
+    *(
+        f"_core/{room}"
+        for room in ("batches", "client", "events", "journey", "money", "pace", "runtime", "store")
+    ),
     *(f"_features/{name}" for name in ("second_level", "shared_budget", "shared_pace", "user_limits")),
     *(f"_features/{name}" for name in ("background", "batch_hosts", "fallback", "prompt_caching", "uploads")),
     *(
+        f"_features/{name}"
+        for name in ("cache_care", "decide", "estimates", "models", "score", "tool_rounds")
+    ),
+    *(
         f"end_to_end/test_{name}.py"
-        for name in ("failures", "streams", "sums", "token_budgets", "told_failures")
+        for name in ("failure_table", "failures", "streams", "sums", "token_budgets", "told_failures")
     ),
     "_core/formats/test_golden.py",
     "end_to_end/test_examples.py",
@@ -60,6 +68,12 @@ MOST_SECONDS = 240.0
 
 PROGRAMS = 300
 """Programs of the simulation for a bug that no test has found."""
+
+NOT_SIMULATED = f"{PACKAGE}/_features/second_level/"
+"""The folder that no program of the simulation runs."""
+
+STARTERS = {"run_script", "run_warm_script", "start", "warm_kernel", "warm_python"}
+"""The fixtures of tests that start programs."""
 
 PATIENCE = {"pytest": 4 * MOST_SECONDS, "tests.simulation": 3_000.0}
 """Seconds after which a run counts as found: the library waits for ever. 300 programs may take 1,000."""
@@ -153,6 +167,20 @@ def name_definition(source: bytes, line: int) -> str:
     return ""
 
 
+def list_starting(source: bytes) -> set[str]:
+    r"""The tests of a file that start programs, in which no line is traced.
+
+    >>> list_starting(b"def test_a(run_script):\n    pass\ndef test_b(client):\n    pass\n")
+    {'test_a'}
+    """
+    return {
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        if not STARTERS.isdisjoint(argument.arg for argument in node.args.args)
+    }
+
+
 class Trace:
     """Which tests run a line, from the files that `trace` has written."""
 
@@ -160,6 +188,9 @@ class Trace:
         from coverage import CoverageData
 
         ended = sorted(TRACES.glob("*.xml"))  # the report comes after the lines: the others are still traced
+        missing = {name.replace("/", "-") for name in RELATED} - {file.stem for file in ended}
+        if missing:
+            print("no trace of", *sorted(missing), file=sys.stderr)
         self._data = [CoverageData(str(file.with_suffix(".coverage"))) for file in ended]
         for data in self._data:
             data.read()
@@ -219,7 +250,23 @@ class Trace:
         sums = itertools.accumulate(self._seconds[name] for name in names_in_order)
         # A dear test, such as a golden story, may be the only one that asks for what the line does.
         first = sum(turn == 0 for turn, *_ in ranked)
-        return names_in_order[: max(first, sum(each <= MOST_SECONDS for each in sums))]
+        chosen = names_in_order[: max(first, sum(each <= MOST_SECONDS for each in sums))]
+        return [*chosen, *(name for name in self._list_starting(path) if name not in chosen)]
+
+    def _list_starting(self, path: Path) -> list[str]:
+        """A case of each test in the module's folder that starts programs, if it takes some seconds."""
+        folder = ROOT / "tests" / path.parent.relative_to(ROOT / PACKAGE)
+        starting = {
+            f"{file.relative_to(ROOT).as_posix()}::{test}"
+            for file in folder.glob("test_*.py")
+            for test in list_starting(file.read_bytes())
+        }
+        cases: dict[str, str] = {}
+        for name in sorted(self._seconds, key=lambda name: (self._seconds[name], name)):
+            test = name.partition("[")[0]
+            if test in starting and self._seconds[name] <= MOST_SECONDS / 10:
+                cases.setdefault(test, name)
+        return list(cases.values())
 
     def divide(self, tests: Sequence[str]) -> list[list[str]]:
         """The first seconds of tests, and the rest: a start of pytest takes seconds too."""
@@ -275,7 +322,7 @@ class Copy:
                 killer = self.run([*PYTEST, "@tests.txt"])
                 if killer and not self._fails_without(mutant, source, killer):
                     return killer
-            if not self._programs:
+            if not self._programs or mutant.path.startswith(NOT_SIMULATED):
                 return ""
             options = ["tests.simulation", "0", str(self._programs), "--search"]
             return self.run([sys.executable, "-m", *options])

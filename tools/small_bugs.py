@@ -49,8 +49,8 @@ SYMMETRIC = frozenset({
 })  # fmt: skip
 """Functions whose swapped arguments change nothing, or stop every program."""
 
-CHECKED = frozenset({"strict", "init", "repr", "eq", "slots", "kw_only", "frozen"})
-"""Arguments that only forbid what no caller does."""
+CHECKED = frozenset({"strict", "init", "repr", "eq", "slots", "kw_only", "frozen", "appauthor", "uri"})
+"""Arguments that only forbid what no caller does, or that other systems need: Windows, or other SQLites."""
 
 LARGE = 100
 """In a bound of a size from here on, one more changes nothing."""

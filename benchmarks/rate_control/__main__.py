@@ -130,8 +130,8 @@ def overhead(rounds: int = 200_000) -> str:
         ours, now = controller.AdaptiveController(), 0.0
         for _ in range(rounds):
             now += 0.02
-            if ours.ready_at(now, 1.0, 1000) <= now:
-                ours.record_success(now, ours.record_request(now))
+            if ours.ready_at(now, 1.0, 1000, 0) <= now:
+                ours.record_success(now, ours.record_request(now, 1.0, 0))
 
     async def semaphore() -> None:
         semaphore = asyncio.Semaphore(1000)

@@ -73,18 +73,20 @@ class Pool(Policy):
         self._next = 0
 
     def ready_at(self, now: float, tokens: float) -> float:
-        return min(controller.ready_at(now, tokens, self.max_in_flight) for controller in self._controllers)
+        return min(
+            controller.ready_at(now, tokens, self.max_in_flight, 0) for controller in self._controllers
+        )
 
     def sent(self, now: float, tokens: float) -> tuple[AdaptiveController, Ticket]:
         self._next += 1
         key = next(
             place
             for place in by_headroom(self._controllers, self._next)
-            if self._controllers[place].ready_at(now, tokens, self.max_in_flight) <= now
+            if self._controllers[place].ready_at(now, tokens, self.max_in_flight, 0) <= now
         )
         assert isinstance(self.provider, KeyedProvider)
         self.provider.key = key
-        return self._controllers[key], self._controllers[key].record_request(now, tokens)
+        return self._controllers[key], self._controllers[key].record_request(now, tokens, 0)
 
     def succeeded(
         self,

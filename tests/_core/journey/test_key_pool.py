@@ -188,6 +188,23 @@ async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_re
     first.scope.record_end(held, None)
 
 
+async def test_a_conversation_that_has_waited_for_its_account_goes_first_at_the_others() -> None:
+    pool = pool_of(AdaptiveController(), AdaptiveController())
+    first = select(pool, "a")
+    await acquire(first, 1)
+    first.record_answer()
+    (other,) = (pooled.scope for pooled in pool.candidates() if pooled.scope is not first.scope)
+    held = await other.acquire(1)
+    later = select(pool, "a", "b", "c")
+    tasks = [asyncio.create_task(other.acquire(1)), asyncio.create_task(acquire(later, 1))]
+    await asyncio.sleep(0)
+    later.wait_for_all()
+    other.record_end(held, None)
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert [task.done() for task in tasks] == [False, True]
+    tasks[0].cancel()
+
+
 async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")

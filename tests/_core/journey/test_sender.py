@@ -193,8 +193,11 @@ SLOW_DISK = """
 import sys, time
 from llm_provider import APITimeoutError, Client
 
+list_scopes, loaded_in_a_slot = list, []
+
 class SlowDisk:
     def find_spec(name, path=None, target=None):
+        loaded_in_a_slot.extend(name for scope in list_scopes() if scope.in_flight)
         if name == "openai":
             time.sleep(1.5)
 
@@ -205,16 +208,22 @@ with Client(cache="off") as client:
             print(client.call("gpt-6.1-sol", "Hi", deadline=deadline).text)
         except APITimeoutError as error:
             print(error, error.attempts)
+with Client(cache="off") as client:
+    list_scopes = client.statistics
+    client.call("claude-sonnet-5-5", "Hi")
+    print(*loaded_in_a_slot)
 """
 
 
-def test_a_deadline_that_passes_while_the_sdk_is_loaded_says_so(
+def test_a_deadline_that_passes_while_the_sdk_is_loaded_says_so_and_no_slot_is_held_meanwhile(
     simulator: Simulator, run_script: RunScript
 ) -> None:
-    first, second = run_script(SLOW_DISK).stdout.splitlines()
+    first, second, loaded_in_a_slot = run_script(SLOW_DISK).stdout.splitlines()
     assert "the deadline of 1 s: nothing was sent, as the SDK was still being loaded" in first
     assert "loaded" not in second
-    assert simulator.ledger().requests <= 1
+    assert simulator.ledger().requests <= 2
+    assert "anthropic" not in loaded_in_a_slot
+    assert len(loaded_in_a_slot.split()) < 10
 
 
 FORMATS = {

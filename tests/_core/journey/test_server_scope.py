@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,28 @@ async def test_a_refusal_by_a_full_server_gives_its_connection_back() -> None:
         one.record_end(ticket, RateLimitError("busy", status=429))
     assert one.controller.in_flight == 0
     assert IN_FLIGHT[asyncio.get_running_loop()].count == 0
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda scope, ticket: scope.record_end(ticket, None),
+        lambda scope, ticket: scope.record_end(ticket, InternalServerError("HTTP 500", status=500)),
+        ServerScope.record_cancellation,
+        ServerScope.record_withdrawal,
+    ],
+)
+async def test_every_end_of_a_request_counts_and_gives_its_place_to_the_next_call(
+    end: Callable[[ServerScope, Ticket], object],
+) -> None:
+    _, (one, _) = make()
+    tickets = fill(one)
+    request = wait([one])
+    assert not request.granted.done()
+    end(one, tickets[0])
+    assert request.granted.done()
+    assert one.controller.in_flight == IN_FLIGHT[asyncio.get_running_loop()].count == len(tickets)
+    assert one.window._ended == 1
 
 
 async def test_a_server_takes_retries_then_its_own_then_new_beginnings_then_those_of_others() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheWarning, Client, SecondLevel
+from llm_provider._core.events.events import Waits
 from llm_provider._core.journey import single_flight
 from llm_provider._core.journey.sent_requests import SentRequests
 from llm_provider._core.journey.single_flight import Flights
@@ -28,7 +29,7 @@ async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> tu
     flight = flights.under_way(["key"])
     if flight is not None:
         return await flight.follow(SentRequests())
-    with flights.lead(["key"], SentRequests()) as flight:
+    with flights.lead(["key"], SentRequests(), 0.0) as flight:
         flight.result = await ask()
     return flight.result, True
 
@@ -39,8 +40,8 @@ async def settle() -> None:
 
 
 async def test_only_a_request_that_ended_since_the_look_up_is_a_hint_to_look_again(tmp_path: Path) -> None:
-    flights: Flights[None] = Flights(Leases(tmp_path))
-    with flights.lead(["key"], SentRequests()) as flight:
+    flights: Flights[None] = Flights(Leases(tmp_path), Waits(show=False))
+    with flights.lead(["key"], SentRequests(), 0.0) as flight:
         assert not flight.elsewhere
         flight.result = None
     looked_up = clock.monotonic()
@@ -55,7 +56,7 @@ async def test_an_error_that_cannot_be_copied_still_reaches_everyone() -> None:
         def __init__(self, *, needed: int) -> None:
             super().__init__("peculiar")
 
-    failing, flights = asyncio.Event(), Flights[str](Leases(None))
+    failing, flights = asyncio.Event(), Flights[str](Leases(None), Waits(show=False))
 
     async def work() -> str:
         await failing.wait()
@@ -78,7 +79,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None
         finally:
             raise RuntimeError("while closing")
 
-    flights = Flights[str](Leases(None))
+    flights = Flights[str](Leases(None), Waits(show=False))
     call = asyncio.create_task(shared(flights, work))
     await settle()
     flights.cancel(call)
@@ -93,11 +94,11 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None
 @pytest.mark.parametrize("left", [0, 1, 2])
 async def test_the_first_call_that_waits_pays_for_a_cancelled_one(left: int) -> None:
     """`left` followers are cancelled after the leader; the next one in the line pays."""
-    flights, answered = Flights[str](Leases(None)), asyncio.Event()
+    flights, answered = Flights[str](Leases(None), Waits(show=False)), asyncio.Event()
     sent = [SentRequests() for _ in range(4)]
 
     async def lead() -> None:
-        with flights.lead(["key"], sent[0]) as flight:
+        with flights.lead(["key"], sent[0], 0.0) as flight:
             sent[0].start()
             sent[0].leave()
             await answered.wait()

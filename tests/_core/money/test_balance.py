@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import Budget
@@ -68,6 +68,8 @@ class Model:
 @pytest.mark.parametrize("is_shared", [False, True])
 @settings(max_examples=30)
 @given(operations=st.lists(OPERATIONS, max_size=25))
+@example([("reserve", 1), ("reserve", 2), ("settle", 1, None, "one")]).via("a batch of another client")
+@example([("reserve", 2), ("park", 0, True), ("park", 0, False)]).via("a call that is waited for again")
 def test_a_budget_counts_as_its_model(is_shared: bool, operations: list[tuple[object, ...]]) -> None:
     async def play(path: Path | None) -> None:
         budgets = [Budget(1000, path=path) for _ in range(2 if is_shared else 1)]

@@ -155,6 +155,40 @@ def test_now_is_a_moment_too(shipped: PriceTable) -> None:
     assert own.cost("deepseek", "tiny", Usage(input_tokens=1_000_000)) == 1
 
 
+@pytest.mark.parametrize("begin", [1, 2, 200_000])
+def test_a_tier_begins_with_its_first_token(begin: int) -> None:
+    model = {"provider": "openai", "model": "tiny", "request": 5}
+    table = table_of({**model, "input": 1}, {**model, "input": 3, "min_input_tokens": begin})
+    first, last = table.find("openai", "tiny"), table.find("openai", "tiny", input_tokens=10**9)
+    assert (first and first.min_input_tokens, last and last.min_input_tokens) == (0, begin)
+    for size in {0, begin - 1, begin, begin + 1}:
+        row = last if size >= begin else first
+        assert table.find("openai", "tiny", input_tokens=size) == row
+        assert table.applicable("openai", "tiny", input_tokens=size) == [first, last][: 1 + (size >= begin)]
+        assert row is not None
+        by_hand = ((row.input or 0) * size + 5_000) / Decimal(1_000_000)
+        assert table.cost("openai", "tiny", Usage(input_tokens=size)) == by_hand
+    assert table.applicable("openai", "tiny") == [first]
+
+
+def test_a_row_that_comes_later_is_the_price_of_a_routers_host_too() -> None:
+    table = PriceTable.load()
+    names = "openrouter", "someone/tiny:cerebras"
+    assert table.find_key(*names) is None
+    table.replace_rows(check(mapping_lines([{"provider": "cerebras", "model": "tiny", "input": 1}])))
+    assert table.find_key(*names) == ("cerebras", "tiny")
+    rows = [{"provider": "cerebras", "model": model, "input": 1} for model in ("maker/tiny", "tiny")]
+    assert table_of(*rows).find_key(*names) == ("cerebras", "tiny"), "the shortest name"
+
+
+@pytest.mark.parametrize(("model", "is_named"), [("openai/tiny", True), ("tiny", False), ("other", False)])
+def test_a_missing_price_names_the_row_that_was_perhaps_meant(model: str, is_named: bool) -> None:
+    table = table_of({"provider": "mine", "model": model, "input": 1})
+    missing = table.describe_missing("openai", "tiny")
+    assert missing.startswith(" (provider 'openai', model 'tiny'")
+    assert ("a row has the model 'openai/tiny'" in missing) == is_named
+
+
 # Laziness, and the module
 
 

@@ -1,4 +1,6 @@
+import threading
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal, getcontext, localcontext
 
 from hypothesis import given
@@ -91,11 +93,37 @@ def test_hits_that_are_priced_together_save_the_sum_of_their_costs(used: list[Us
     assert sums.saved == total(usd for usd in alone if usd is not None)
 
 
+def test_each_hit_saves_the_fee_of_a_request() -> None:
+    row = {"provider": "openai", "model": "gpt-6.1-sol", "input": 1, "request": 5}
+    table, totals = PriceTable.load(overrides=[row]), Totals()
+    group = HitGroup(KEYS[2], lambda: table, ("openai", "gpt-6.1-sol"), "standard")
+    for _ in range(3):
+        totals.hit(group, Usage(input_tokens=1_000))
+    assert group.price(Usage(input_tokens=1_000)) == Decimal("0.006")
+    ((_, sums),) = totals.rows()
+    assert sums.saved == Decimal("0.018")
+
+
 def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
     totals = Totals()
     totals.hit(hits(), None)
     totals.hit(hits("gpt-unheard-of"), Usage(input_tokens=5))
     assert [(sums.hits, sums.saved) for _, sums in totals.rows()] == [(1, 0), (1, 0)]
+
+
+def test_nobody_waits_while_another_thread_adds() -> None:
+    totals = Totals()
+
+    def run(work: Callable[[], object]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+
+    with totals._adding:
+        run(totals._add_unless_others_do)
+    totals._add_unless_others_do()
+    run(totals.rows)
 
 
 def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:

@@ -9,15 +9,15 @@ from llm_provider._core.pace.state import Ticket
 
 
 def send(controller: AIMD, count: int, now: float) -> list[Ticket]:
-    assert controller.ready_at(now, 1.0, 16) == now
-    return [controller.record_request(now) for _ in range(count)]
+    assert controller.ready_at(now, 1.0, 16, 0) == now
+    return [controller.record_request(now, 1.0, 0) for _ in range(count)]
 
 
 @pytest.mark.parametrize("refuse", ["record_refusal", "record_overload"])
 def test_an_episode_of_refusals_halves_the_window_once(refuse: str) -> None:
     controller = AIMD()
     tickets = send(controller, 16, 0.0)
-    assert controller.ready_at(0.0, 1.0, 16) == math.inf
+    assert controller.ready_at(0.0, 1.0, 16, 0) == math.inf
     for delay, gate in ((3.0, 4.0), (None, 4.0), (5.0, 6.0)):
         assert getattr(controller, refuse)(1.0, tickets.pop(), delay) is False
         assert (controller.window, controller.gate) == (8.0, gate)

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from llm_provider._core.pace.controller import _LONG_WAIT, AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
 from llm_provider._core.pace.state import Ticket
-from rate_limit_world import bucket, run
+from rate_limit_world import MANY, bucket, run
 
 LARGEST = 1e5
 """Tokens of the largest request."""
@@ -52,12 +52,12 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def send(self, tokens: float) -> None:
         controller = self.controller
-        if controller.ready_at(self.now, tokens, MOST_IN_FLIGHT) > self.now:
+        if controller.ready_at(self.now, tokens, MOST_IN_FLIGHT, 0) > self.now:
             return
         assert self.now >= controller.gate, "nothing is sent before the gate opens"
         assert controller.in_flight < MOST_IN_FLIGHT
         window = controller.window
-        self.out.append(controller.record_request(self.now, tokens))
+        self.out.append(controller.record_request(self.now, tokens, 0))
         self.newest = self.out[-1].number
         # Above the window there is at most what probes a cap, and that is no more than half of it.
         assert controller.in_flight <= 1.5 * window + 1
@@ -147,7 +147,7 @@ class ControllerMachine(RuleBasedStateMachine):
         """With nothing in flight, time alone opens the way, and soon."""
         when = self.now
         for _ in range(4):
-            ready = self.controller.ready_at(when, 1.0, MOST_IN_FLIGHT)
+            ready = self.controller.ready_at(when, 1.0, MOST_IN_FLIGHT, 0)
             if ready <= when:
                 break
             when = ready
@@ -206,8 +206,8 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
         controller, now, level, at, done = AdaptiveController(), 0.0, 1000.0, 0.0, 0
         pending: list[tuple[float, int, Ticket]] = []
         while now < 60:
-            while controller.ready_at(now, 1000.0) <= now:
-                ticket = controller.record_request(now, 1000.0)
+            while controller.ready_at(now, 1000.0, MANY, 0) <= now:
+                ticket = controller.record_request(now, 1000.0, 0)
                 level, at = min(1000.0, level + (now - at) * 1000) - 100, now
                 if level < 0:
                     level += 100
@@ -215,7 +215,8 @@ def test_headers_are_compared_with_what_requests_really_use() -> None:
                 else:
                     heapq.heappush(pending, (now + 1.0, ticket.number, ticket))
             now = min(
-                pending[0][0] if pending else math.inf, max(controller.ready_at(now, 1000.0), now + 0.001)
+                pending[0][0] if pending else math.inf,
+                max(controller.ready_at(now, 1000.0, MANY, 0), now + 0.001),
             )
             while pending and pending[0][0] <= now:
                 left = Headroom(tokens=Allowance(1000.0, min(1000.0, level + (now - at) * 1000)))
@@ -248,12 +249,14 @@ def test_a_queue_behind_the_server_is_kept_short() -> None:
     controller, free, now, done = AdaptiveController(), [0.0] * 64, 0.0, 0
     pending: list[tuple[float, int, Ticket]] = []
     while now < 120:
-        while controller.ready_at(now) <= now:
-            ticket = controller.record_request(now)
+        while controller.ready_at(now, 1.0, MANY, 0) <= now:
+            ticket = controller.record_request(now, 1.0, 0)
             begins = max(now, heapq.heappop(free))
             heapq.heappush(free, begins + 1.0)
             heapq.heappush(pending, (begins + 1.0, ticket.number, ticket))
-        later = min(pending[0][0] if pending else math.inf, max(controller.ready_at(now), now + 0.001))
+        later = min(
+            pending[0][0] if pending else math.inf, max(controller.ready_at(now, 1.0, MANY, 0), now + 0.001)
+        )
         now = later
         while pending and pending[0][0] <= now:
             controller.record_success(now, heapq.heappop(pending)[2])
@@ -266,8 +269,8 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     controller, now = AdaptiveController(), 0.0
     tickets = []
     while len(tickets) < 100:
-        now = max(now, controller.ready_at(now))
-        tickets.append(controller.record_request(now))
+        now = max(now, controller.ready_at(now, 1.0, MANY, 0))
+        tickets.append(controller.record_request(now, 1.0, 0))
     alone = [controller.record_overload(now, tickets.pop(), retry_after=1.0) for _ in range(4)]
     assert all(alone), "a few may be random"
     assert controller.window == 256
@@ -283,7 +286,7 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     in_flight: deque[Ticket] = deque()
     for _ in range(1500):
         now += 0.01
-        while isinstance(ticket := controller.admit(now, at_once=100), Ticket):
+        while isinstance(ticket := controller.admit(now, 1.0, MANY, 100), Ticket):
             in_flight.append(ticket)
         while in_flight and in_flight[0].at <= now - 1:
             controller.record_success(now, in_flight.popleft())
@@ -293,8 +296,8 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
     now = max(now, controller.gate)
     used = controller.window
     for _ in range(400):
-        now = max(now, controller.ready_at(now))
-        controller.record_success(now + 1, controller.record_request(now))
+        now = max(now, controller.ready_at(now, 1.0, MANY, 0))
+        controller.record_success(now + 1, controller.record_request(now, 1.0, 0))
     assert controller.window == used, "an unused window proves nothing"
 
 

@@ -25,7 +25,7 @@ def beside_others() -> RateEstimator:
 def swept(estimate: float) -> RateEstimator:
     """An estimator that was limited at twice the estimate."""
     estimator = RateEstimator()
-    estimator.close(2 * estimate)
+    estimator.close(2 * estimate, 0.0)
     assert estimator.estimate == estimate
     return estimator
 

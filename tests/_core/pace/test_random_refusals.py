@@ -8,7 +8,7 @@ from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
 from llm_provider._core.pace.random_refusals import RandomRefusals
 from llm_provider._core.pace.state import Ticket
-from rate_limit_world import bucket, run
+from rate_limit_world import MANY, bucket, run
 
 
 def first_alarm(share: float, seed: int, *, clean: int = 0, requests: int = 600) -> int | None:
@@ -53,7 +53,7 @@ def test_the_rate_grows_after_three_trials_without_a_limit() -> None:
 
 
 def send(controller: AdaptiveController, count: int, now: float) -> list[Ticket]:
-    return [controller.record_request(now, at_once=count) for _ in range(count)]
+    return [controller.record_request(now, 1.0, count) for _ in range(count)]
 
 
 @pytest.mark.parametrize("how", ["record_refusal", "record_overload"])
@@ -75,19 +75,19 @@ def test_only_the_call_that_is_refused_at_random_waits(how: str) -> None:
 def test_a_call_fails_soon_where_every_request_is_refused() -> None:
     controller, now, alone = AdaptiveController(random_source=random.Random(0)), 0.0, False
     while not alone:
-        now = max(now, controller.ready_at(now))
-        alone = controller.record_refusal(now + 0.05, controller.record_request(now), None)
+        now = max(now, controller.ready_at(now, 1.0, MANY, 0))
+        alone = controller.record_refusal(now + 0.05, controller.record_request(now, 1.0, 0), None)
         assert now < 30
     assert now > 4, "a limit may end within seconds"
     gate = controller.gate
-    assert controller.record_refusal(now + 1, controller.record_request(now + 1), 20.0)
+    assert controller.record_refusal(now + 1, controller.record_request(now + 1, 1.0, 0), 20.0)
     assert controller.gate == gate
 
 
 def controller_at(rate: float) -> AdaptiveController:
     """A controller that has seen requests refused at four times a rate."""
     controller = AdaptiveController(random_source=random.Random(0))
-    controller._estimator.close(4 * rate)
+    controller._estimator.close(4 * rate, 0.0)
     controller._window.end_slow_start()
     return controller
 
@@ -97,10 +97,10 @@ def test_the_refusal_of_a_large_request_begins_no_trial(tokens: float, begins: b
     controller, now, alone = controller_at(100.0), 0.0, False
     for _ in range(20):
         for _ in range(4):
-            now = max(now, controller.ready_at(now))
-            controller.record_success(now, controller.record_request(now))
-        now = max(now, controller.ready_at(now, tokens))
-        alone = alone or controller.record_refusal(now, controller.record_request(now, tokens))
+            now = max(now, controller.ready_at(now, 1.0, MANY, 0))
+            controller.record_success(now, controller.record_request(now, 1.0, 0))
+        now = max(now, controller.ready_at(now, tokens, MANY, 0))
+        alone = alone or controller.record_refusal(now, controller.record_request(now, tokens, 0))
     assert alone is begins
 
 
@@ -144,7 +144,7 @@ def test_headers_that_show_room_make_no_limit_of_random_refusals(
     assert len(alone) > 20
     assert all(alone)
     assert controller.open, "no limit was invented"
-    assert controller.ready_at(now) == now, "nothing holds the other calls back"
+    assert controller.ready_at(now, 1.0, MANY, 0) == now, "nothing holds the other calls back"
 
 
 @pytest.mark.parametrize("headroom", [None, ROOM])
@@ -158,23 +158,23 @@ def test_a_limit_that_asks_for_a_long_wait_closes_the_gate(
     _, now = send_rounds(controller, 50, share, retry_after)
     refused = 0
     while controller.gate < now + 0.9 * retry_after:
-        now = max(now, controller.ready_at(now))
-        controller.record_refusal(now + 0.05, controller.record_request(now), retry_after, headroom)
+        now = max(now, controller.ready_at(now, 1.0, MANY, 0))
+        controller.record_refusal(now + 0.05, controller.record_request(now, 1.0, 0), retry_after, headroom)
         refused, now = refused + 1, now + 0.05
         assert refused < 20
-    assert controller.ready_at(now) > now + 0.8 * retry_after
+    assert controller.ready_at(now, 1.0, MANY, 0) > now + 0.8 * retry_after
 
 
 def test_what_false_headers_held_back_is_not_sent_at_once() -> None:
     """Headers hold back requests, and many are refused: their end is no burst and no invented rate."""
     controller, now = AdaptiveController(), 0.0
     told = Headroom(Allowance(rate=20.0, remaining=20.0))
-    controller.record_success(now, controller.record_request(now), told)
+    controller.record_success(now, controller.record_request(now, 1.0, 0), told)
     while controller._heeds_headers:
         now += 1.0
         tickets = []
-        while controller.ready_at(now, at_once=8) <= now:
-            tickets.append(controller.record_request(now, at_once=8))
+        while controller.ready_at(now, 1.0, MANY, 8) <= now:
+            tickets.append(controller.record_request(now, 1.0, 8))
         assert len(tickets) <= 21, "as many as the headers allow"
         for ticket in tickets:
             if now > 20 and ticket.number % 5 == 0:
@@ -185,7 +185,7 @@ def test_what_false_headers_held_back_is_not_sent_at_once() -> None:
     assert controller.open
     now = max(now + 1.0, controller.gate)
     sent = 0
-    while controller.ready_at(now, at_once=8) <= now:
-        controller.record_request(now, at_once=8)
+    while controller.ready_at(now, 1.0, MANY, 8) <= now:
+        controller.record_request(now, 1.0, 8)
         sent += 1
     assert 0 < sent <= 3 * 21

@@ -12,7 +12,7 @@ import anthropic_support
 import openai_support
 from llm_provider import APIConnectionError, Client, InternalServerError
 from llm_provider._core.pace.aimd import AIMD
-from llm_provider._core.pace.call_limits import Patience
+from llm_provider._core.pace.call_limits import IN_FLIGHT, InFlight, Patience
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.failures import NOT_STARTED, still_waits
 from llm_provider._core.pace.scopes import Controller, Limiter, Scope, SlotRequest
@@ -47,6 +47,65 @@ async def test_first_come_first_served_and_the_retried_before_them(make: Callabl
     scope.record_end(held, None)
     await asyncio.gather(*tasks)
     assert order == ["retried", "a", "b"]
+
+
+ENDS: dict[str, Callable[[Scope, Ticket], object]] = {
+    "answered": lambda scope, ticket: scope.record_end(ticket, None),
+    "failed": lambda scope, ticket: scope.record_end(ticket, InternalServerError("HTTP 500", status=500)),
+    "cancelled": Scope.record_cancellation,
+    "withdrawn": Scope.record_withdrawal,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@every_controller
+async def test_every_end_of_a_request_gives_its_place_to_the_next_call(
+    make: Callable[[], Controller], end: str
+) -> None:
+    scope, all_scopes = Scope(make()), IN_FLIGHT.setdefault(asyncio.get_running_loop(), InFlight())
+    held = await scope.acquire(1)
+    task = asyncio.create_task(scope.acquire(1))
+    await asyncio.sleep(0)
+    assert (scope.waiting, all_scopes.count) == (1, 1)
+    ENDS[end](scope, held)
+    ticket = await asyncio.wait_for(task, 10)
+    assert (scope.waiting, scope.controller.in_flight, all_scopes.count, scope._tickets) == (
+        0,
+        1,
+        1,
+        {ticket},
+    )
+    ENDS[end](scope, ticket)
+    assert (scope.controller.in_flight, all_scopes.count, scope._tickets) == (0, 0, set())
+
+
+@every_controller
+async def test_a_call_that_is_cancelled_while_it_waits_holds_nobody_up(
+    make: Callable[[], Controller],
+) -> None:
+    scope = Scope(make())
+    held = await scope.acquire(1)
+    tasks = [asyncio.create_task(scope.acquire(most)) for most in (1, 2, 2)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    ticket = await asyncio.wait_for(tasks[1], 10)
+    # This one is cancelled in the iteration in which it gets a slot.
+    scope.record_cancellation(held)
+    tasks[2].cancel()
+    await asyncio.wait(tasks)
+    assert (scope.waiting, scope._tickets) == (0, {ticket})
+
+
+async def test_a_call_without_options_counts_one_token_and_goes_last() -> None:
+    scope = Scope(AdaptiveController())
+    held = await scope.acquire(1)
+    tasks = [asyncio.create_task(scope.acquire(1)) for _ in range(2)]
+    await asyncio.sleep(0)
+    scope.record_end(held, None)
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert [task.done() for task in tasks] == [True, False]
+    assert held.tokens == tasks[0].result().tokens == 1.0
+    await cancel_all(tasks)
 
 
 def break_down(scope: Scope, callers: int) -> None:

@@ -78,6 +78,9 @@ def test_a_power_cut_takes_no_file_that_was_replaced_and_no_line(
     assert steps == [(inode, 5), "replaced", tmp_path.stat().st_ino]
     append_line(path, b"a line\n")
     assert steps[3:] == [(inode, len(b"after\na line\n"))]
+    with contextlib.closing(files.LineFile(path)) as lines:
+        lines.append(b"another one\n")
+    assert len(steps) == 4, "only who asks for it waits for the disk"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")

@@ -140,6 +140,11 @@ def release_lease(behind: SecondLevelAccess) -> None:
     behind._writer.submit(lambda: None).result()
 
 
+def close_with_answers_that_are_not_sent(behind: SecondLevelAccess) -> None:
+    behind._keep([Write("a", b"v", local=False)])
+    behind.close()
+
+
 @pytest.mark.parametrize(
     ("method", "use", "fails"),
     [
@@ -148,6 +153,7 @@ def release_lease(behind: SecondLevelAccess) -> None:
         ("take_lease", lambda behind: behind.take_lease("a").result(), "read"),
         ("put_many", lambda behind: behind.write([Write("a", b"v", local=False)]), "write"),
         ("release_lease", release_lease, "write"),
+        ("put_many", close_with_answers_that_are_not_sent, "write"),
         ("close", SecondLevelAccess.close, "write"),
     ],
 )

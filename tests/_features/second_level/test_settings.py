@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheWarning, Client, MissingDependencyError, RequestError, SecondLevel
-from llm_provider._features.second_level.settings import PREFIX, ValkeyStore
+from llm_provider._features.second_level.settings import CONNECT_SECONDS, PREFIX, ValkeyStore
 from llm_provider.simulator import Simulator
 from support import needs
 
@@ -117,6 +117,13 @@ def test_a_store_is_pickled_as_its_url() -> None:
     assert store._url == "valkey://cache.lab"
     assert PREFIX == "llm_provider:2:"
     store.close()  # it was never connected
+
+
+def test_a_connection_has_an_end_and_shows_that_it_lives() -> None:
+    pytest.importorskip("valkey")
+    options = ValkeyStore("valkey://cache.lab?socket_timeout=5")._server.connection_pool.connection_kwargs
+    assert options["socket_keepalive"]
+    assert (options["socket_connect_timeout"], options["socket_timeout"]) == (CONNECT_SECONDS, 5.0)
 
 
 def test_a_server_that_is_not_there_is_one_warning(simulator: Simulator, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Budget, BudgetExceededError, RequestError
+from llm_provider._core.runtime.leases import hold
 from llm_provider._features.shared_budget import balance_file
 
 HOLD = """
@@ -220,7 +221,8 @@ async def test_a_file_that_others_are_writing_is_waited_for(path: Path) -> None:
     other.close()
 
 
-def test_a_cost_that_could_not_be_written_is_written_at_the_end(path: Path) -> None:
+@pytest.mark.parametrize("at_exit", [False, True])
+def test_a_cost_that_could_not_be_written_is_written_at_the_end(path: Path, at_exit: bool) -> None:
     budget = Budget(1, path=path)
     reservation = asyncio.run(budget.reserve(Decimal("0.5")))
     other = sqlite3.connect(path, isolation_level=None)
@@ -229,9 +231,51 @@ def test_a_cost_that_could_not_be_written_is_written_at_the_end(path: Path) -> N
     reservation.settle(Decimal("0.25"))
     other.execute("COMMIT")
     other.close()
-    del budget, reservation
-    gc.collect()
+    if at_exit:
+        balance_file._close_all()
+    else:
+        del budget, reservation
+        gc.collect()
     assert Budget(1, path=path).spent == Decimal("0.25")
+
+
+def test_the_name_of_a_dead_process_is_free_once_its_claims_are_settled(path: Path) -> None:
+    balance_file.BalanceFile(str(path)).close()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as dead:
+        dead.execute("INSERT INTO line (holder, looked) VALUES ('dead', 0)")
+    file = balance_file.BalanceFile(str(path))
+    assert hold(file.leases, "dead") is not None
+    file.close()
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_a_file_that_is_closed_leaves_its_claims_to_others(path: Path, is_locked: bool) -> None:
+    file, other = balance_file.BalanceFile(str(path)), sqlite3.connect(path, isolation_level=None)
+    file.read()
+    holder = file.holder
+    assert hold(file.leases, holder) is None
+    other.execute("BEGIN IMMEDIATE" if is_locked else "SELECT 1")
+    file.close()
+    assert hold(file.leases, holder) is not None
+    assert file._connection is None
+    other.close()
+
+
+def test_closing_waits_for_no_other_thread_and_leaves_the_file_to_all(path: Path) -> None:
+    file = balance_file.BalanceFile(str(path))
+
+    def run(work: Callable[[], object]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+
+    with file._lock:
+        run(file.close)
+    assert balance_file._unwritten.pop() is file
+    file.close()
+    run(file.read)
+    run(file.close)
 
 
 @pytest.mark.parametrize("damage", ["deleted", "replaced"])

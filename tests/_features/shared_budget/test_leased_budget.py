@@ -31,6 +31,10 @@ def test_the_part_of_a_killed_worker_stays_spent() -> None:
     assert successor.covers(Decimal("0.1"))
 
 
+def test_a_model_without_a_price_is_refused_as_by_any_budget() -> None:
+    assert not LeasedBudget(BudgetParts(Decimal(1), 1).take, Decimal(1)).allow_unknown
+
+
 def test_a_request_that_costs_more_than_all_takes_nothing() -> None:
     parts = BudgetParts(Decimal(1), workers=1)
     budget = LeasedBudget(parts.take, Decimal(1))

@@ -163,6 +163,13 @@ async def test_who_has_less_comes_first(files: list[SharedStateFile]) -> None:
     assert len(admitted(first, 2.0)) == 10
 
 
+async def test_who_has_got_a_slot_waits_no_longer(files: list[SharedStateFile]) -> None:
+    first, other = together(files)
+    admitted(first, 1.0, max_in_flight=5)
+    admitted(other, 1.0, max_in_flight=2)
+    assert isinstance(first.admit(1.01, 1.0, MANY, MANY), Ticket), "the other has less and does not wait"
+
+
 async def test_headers_that_one_reads_hold_for_all(files: list[SharedStateFile]) -> None:
     reader, other = together(files)
     first = reader.admit(1.0, 1.0, MANY, MANY)

@@ -4,14 +4,17 @@ import asyncio
 import itertools
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import Client, Embeddings, Limit, LLMError, RequestError, predicate
+from llm_provider._core.journey.server_scope import Servers
+from llm_provider._core.pace.aimd import AIMD
 from llm_provider._core.pace.call_limits import group_of
+from llm_provider._core.pace.scopes import Scope
 from llm_provider._features.user_limits.scope_limits import Counts, make_scope_limits
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, RunScript, ask, wait_until
@@ -277,6 +280,20 @@ def test_a_slot_is_taken_when_the_sdk_is_loaded(
     packages = {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "h2"}
     run_script(COLD.replace("MODEL", repr(model)).replace("SDKS", repr(packages)))
     assert simulator.ledger().requests == 1
+
+
+@pytest.mark.parametrize("make", [lambda: Scope(AIMD()), lambda: Servers().make_scope(AIMD(), "a server")])
+@pytest.mark.parametrize("is_sent", [False, True])
+async def test_only_a_request_that_was_not_sent_leaves_its_minute(
+    make: Callable[[], Scope], is_sent: bool
+) -> None:
+    scope = make()
+    limits = {("*", "*"): ("*", Limit(rpm=1))}
+    scope.limits = make_scope_limits(limits, Counts(None), "openai", None, MODEL, "key")
+    ticket = scope.start(9, 1.0, 9)
+    assert ticket is not None
+    (scope.record_cancellation if is_sent else scope.record_withdrawal)(ticket)
+    assert (scope.start(9, 1.0, 9) is None) == is_sent
 
 
 PROVIDERS = ("openai", "anthropic")

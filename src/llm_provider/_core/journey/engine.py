@@ -218,9 +218,7 @@ class Engine(LookupEngine):
             raise self.missing(call, parts[0])
         return samples
 
-    async def _share(
-        self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool = False
-    ) -> list[Sample]:
+    async def _share(self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool) -> list[Sample]:
         """Get parts from equal calls under way, in this process or another, else deliver them."""
         state, keys = self.loop_state(), list(map(call.key, parts))
         while (flight := state.flights.under_way(keys)) is not None:

@@ -96,7 +96,7 @@ def by_headroom(controllers: Sequence[Controller], first: int) -> list[int]:
 
     >>> from llm_provider._core.pace.controller import AdaptiveController
     >>> idle, busy = AdaptiveController(), AdaptiveController()
-    >>> ticket = busy.record_request(0.0)
+    >>> ticket = busy.record_request(0.0, 1.0, 0)
     >>> by_headroom([busy, idle], first=0), by_headroom([idle, AdaptiveController()], first=1)
     ([1, 0], [1, 0])
     """

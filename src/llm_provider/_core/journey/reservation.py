@@ -72,14 +72,15 @@ class BudgetedRequest:
         """The message with the bounds of the worst case; other advice if no answer is short enough."""
         call, parts = self._call, self._parts
         facts, body = call.facts(parts), call.operation.prompt(call, parts)
-        bounds = most_input_tokens(facts, body, call.target), most_output_tokens(facts, call.target)
-        if None in bounds:
+        most_input = most_input_tokens(facts, body, call.target)
+        most_output = most_output_tokens(facts, call.target)
+        if most_input is None or most_output is None:
             return message
-        least = Amounts(worst_case(call, parts, self._prices, answer=0), Decimal(bounds[0] or 0))
+        least = Amounts(worst_case(call, parts, self._prices, answer=0), Decimal(most_input))
         if not all(budget.covers(amount) for budget, amount in least.divide(self._budgets).items()):
             advice = "; its input alone exceeds that: raise the budget, or shorten the input"
             message = message.partition(SMALLER_ANSWER)[0] + advice
-        return message + " (at most {:,} tokens of input, and {:,} in each answer)".format(*bounds)
+        return message + f" (at most {most_input:,} tokens of input, and {most_output:,} in each answer)"
 
     async def acquire(
         self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits

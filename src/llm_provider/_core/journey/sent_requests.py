@@ -277,12 +277,11 @@ class EarlyStop:
         self._refused = True
         if self.is_over:
             end = TooManyErrorsError(f"not sent, because {self._describe_end()}: {self._reason.message}")
-            end.failed, end.max_errors = self.failed_rows, self.max_errors or 0
+            assert self.max_errors is not None
+            end.failed, end.max_errors = self.failed_rows, self.max_errors
             return end
         error = type(self._reason)(
-            f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: "
-            f"{self._reason.message}",
-            maybe_billed=False,
+            f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: {self._reason.message}"
         )
         vars(error)["_stops"] = vars(self._reason).get("_stops")
         return error

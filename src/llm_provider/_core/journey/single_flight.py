@@ -58,7 +58,7 @@ class Flight(Generic[T]):
         self._followers: dict[asyncio.Future[tuple[T, bool]], SentRequests] = {}
         self._leader: asyncio.Task[Any]
         self._leases: list[Lease] = []
-        self._wanted = sorted(set(keys), reverse=True)
+        self._wanted = sorted(set(keys))
         """The keys without a lease. All processes take leases in one order, so that no two wait for each
         other: the last of these keys is the next."""
         self._ended_elsewhere: list[str] = []
@@ -174,9 +174,9 @@ class Flight(Generic[T]):
 class Flights(Generic[T]):
     """The flights of one event loop. `leases` keep other processes from sending the same request."""
 
-    def __init__(self, leases: Leases, waits: Waits | None = None) -> None:
+    def __init__(self, leases: Leases, waits: Waits) -> None:
         self.leases = leases
-        self.waits = Waits(show=False) if waits is None else waits
+        self.waits = waits
         self._flights: dict[str, Flight[T]] = {}
         self._led: dict[asyncio.Task[Any], Flight[T]] = {}
 
@@ -184,7 +184,7 @@ class Flights(Generic[T]):
         """A flight of one of these keys, to follow; None if no call leads one."""
         return next(filter(None, map(self._flights.get, keys)), None)
 
-    def lead(self, keys: Sequence[str], sent: SentRequests, since: float = 0.0) -> Flight[T]:
+    def lead(self, keys: Sequence[str], sent: SentRequests, since: float) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request, which `sent` counts.
 
         Calls with one of these keys share it. The caller has found nothing in the cache after the monotonic

@@ -59,8 +59,8 @@ class MemoryBalance:
 
     def __init__(self) -> None:
         self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
-        self._claims: dict[int, Decimal] = {}
-        self._parked: set[int] = set()
+        self._claims: dict[int, tuple[Decimal, bool]] = {}
+        """The amount of each claim, and whether nobody waits for its request."""
         self._batches: dict[str, int] = {}
         self._last = 0
         self._process = os.getpid()
@@ -78,7 +78,7 @@ class MemoryBalance:
     def claim(self, amount: Decimal) -> int:
         """Reserve an amount; returns the number of the claim."""
         self._last += 1
-        self._claims[self._last] = amount
+        self._claims[self._last] = amount, False
         self.balance = self.balance.reserve(amount)
         return self._last
 
@@ -91,9 +91,9 @@ class MemoryBalance:
 
     def park(self, claim: int, is_parked: bool) -> None:
         """Note, with the next transaction, whether nobody waits for the request of a claim."""
-        if claim in self._claims and is_parked != (claim in self._parked):
-            self._parked ^= {claim}
-            amount = self._claims[claim]
+        amount, was_parked = self._claims.get(claim, (None, False))
+        if amount is not None and is_parked != was_parked:
+            self._claims[claim] = amount, is_parked
             self.balance = self.balance.park(amount if is_parked else -amount)
 
     def name(self, claim: int, batch: str) -> None:
@@ -105,10 +105,8 @@ class MemoryBalance:
 
         What another process or client has reserved for `batch` is given back then.
         """
-        amount = self._claims.pop(claim, None)
+        amount, is_parked = self._claims.pop(claim, (None, False))
         if amount is not None:
-            is_parked = claim in self._parked
-            self._parked.discard(claim)
             self.balance = self.balance.settle(amount, cost, is_parked=is_parked)
         if batch is not None:
             self.end(self._batches.pop(batch, 0), Decimal(0))

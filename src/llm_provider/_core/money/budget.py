@@ -281,12 +281,11 @@ class Budget:
         try:
             return await queued.future
         except asyncio.CancelledError:
-            if queued.future.done() and not queued.future.cancelled() and not queued.future.exception():
+            if not queued.future.cancelled() and not queued.future.exception():
                 # It was served and cancelled in the same iteration of the event loop.
                 queued.future.result().release()
             else:
                 # It stays in the queue until `_serve_queue` reaches it.
-                queued.future.cancel()
                 self._serve_queue()
             raise
 

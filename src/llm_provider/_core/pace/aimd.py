@@ -8,7 +8,6 @@
 """
 
 import math
-import sys
 
 from .headers import Headroom
 from .state import Ticket
@@ -39,20 +38,16 @@ class AIMD:
         self._number = 0
         self._last_cut = -math.inf
 
-    def ready_at(
-        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
-    ) -> float:
+    def ready_at(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> float:
         if self.in_flight >= max(1, math.floor(min(self.window, max_in_flight))):
             return math.inf
         return max(now, self.gate)
 
-    def admit(
-        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = sys.maxsize
-    ) -> Ticket | float:
+    def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
         ready = self.ready_at(now, tokens, max_in_flight, at_once)
         return ready if ready > now else self.record_request(now, tokens, at_once)
 
-    def record_request(self, now: float, tokens: float = 1.0, at_once: int = sys.maxsize) -> Ticket:
+    def record_request(self, now: float, tokens: float, at_once: int) -> Ticket:
         self.in_flight += 1
         self._number += 1
         return Ticket(self._number, now, self.in_flight, tokens, 0.0, math.inf, 0.0)

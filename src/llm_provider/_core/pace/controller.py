@@ -29,7 +29,6 @@ monotonic clock, given by the caller.
 """
 
 import math
-import sys
 from typing import Self
 
 from ..runtime import randomness
@@ -136,9 +135,7 @@ class AdaptiveController(Stored):
         """Requests that may be in flight; infinity if only the caller's `max_in_flight` bounds them."""
         return self._window.size
 
-    def ready_at(
-        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
-    ) -> float:
+    def ready_at(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first.
 
         `tokens` are estimated; always 1 if nothing is known. The caller allows `max_in_flight` requests.
@@ -171,14 +168,12 @@ class AdaptiveController(Stored):
         """Whether a limit of the provider holds requests back, and not the growth of a rate without one."""
         return not self.open or (self._heeds_headers and self._headers_ready_at(now, 1.0) > now)
 
-    def admit(
-        self, now: float, tokens: float = 1.0, max_in_flight: int = sys.maxsize, at_once: int = 0
-    ) -> Ticket | float:
+    def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
         """A ticket for a request that may be sent now, else the time to ask again; see `ready_at`."""
         ready = self.ready_at(now, tokens, max_in_flight, at_once)
         return ready if ready > now else self.record_request(now, tokens, at_once)
 
-    def record_request(self, now: float, tokens: float = 1.0, at_once: int = 0) -> Ticket:
+    def record_request(self, now: float, tokens: float, at_once: int) -> Ticket:
         """Count a request as in flight; it is sent at once."""
         estimator, window = self._estimator, self._window
         rate = estimator.rate

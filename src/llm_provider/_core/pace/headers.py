@@ -262,8 +262,8 @@ def seconds_until(
         moment = _moment(text)
     if moment is None:
         return None
-    present = (_moment(headers.get("date", "")) or 0.0, clock.time()) if now is None else (now.timestamp(),)
-    return max(0.0, moment - max(present))
+    present = [clock.time(), _moment(headers.get("date", ""))] if now is None else [now.timestamp()]
+    return max(0.0, moment - max(filter(None, present)))
 
 
 def _moment(text: str) -> float | None:

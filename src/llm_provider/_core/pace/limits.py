@@ -155,7 +155,7 @@ class RateEstimator(Stored):
             swept *= math.exp(min((phase - _LATE) * self._cycle / growth, 20.0))
         self.rate = swept
 
-    def close(self, rate: float, served: float = 0.0) -> None:
+    def close(self, rate: float, served: float) -> None:
         """End the open phase with a rate above the limit, which is at least `served` (both in requests/s)."""
         self.open = False
         self.estimate = max(rate * _FIRST_CUT, served)

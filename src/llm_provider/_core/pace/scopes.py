@@ -96,12 +96,12 @@ class SlotRequest:
     """The scopes in whose queues it waits."""
 
     def withdraw(self) -> None:
-        """Give up after a cancellation: while the call waits, or in the event-loop iteration of the grant."""
-        if not self.granted.done() or self.granted.cancelled():
-            # It stays in its queues until it is their first. To remove it now would make the cancellation of
-            # ten thousand calls quadratic.
-            self.granted.cancel()
-        elif self.scope is not None:
+        """Give the slot back of a call that was cancelled in the event-loop iteration of the grant.
+
+        A call that was cancelled while it waited stays in its queues until it is their first. To remove it
+        now would make the cancellation of ten thousand calls quadratic.
+        """
+        if self.scope is not None:
             self.scope.record_withdrawal(self.granted.result())
 
 
@@ -391,7 +391,6 @@ class Scope:
             status=cause.status,
             code=cause.code,
             request_id=cause.request_id,
-            maybe_billed=False,
         )
         vars(error).update({"_refused_here": True} if is_not_started else {})
         note_outage(error, outage.down_since, DEFAULT_PATIENCE if outage.one_caller else math.inf)

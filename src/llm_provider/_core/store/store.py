@@ -414,8 +414,7 @@ def find_problem(status: os.stat_result, *, shared: bool) -> str | None:
 
 def make_shared(directory: Path) -> None:
     """Create the directory of a shared cache, if it is missing, and let its group write to it."""
-    if not directory.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     status = directory.stat()
     if _is_own(status) and not status.st_mode & stat.S_IWGRP:
         directory.chmod(DIRECTORY)

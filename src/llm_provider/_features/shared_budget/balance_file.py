@@ -160,7 +160,7 @@ class FileTransaction:
             self._connection.execute("DELETE FROM claims WHERE holder = ? AND batch IS NULL", (holder,))
             self._connection.execute("UPDATE claims SET holder = '', parked = 1 WHERE holder = ?", (holder,))
             self._connection.execute("DELETE FROM line WHERE holder = ?", (holder,))
-            lease.release(finished=False)
+            lease.release()
 
     def write(self) -> None:
         if self.balance != self._read:
@@ -311,7 +311,7 @@ class BalanceFile:
     def _leave(self) -> None:
         self.disconnect()
         if self._lease is not None:
-            self._lease.release(finished=False)
+            self._lease.release()
             self._lease = None
 
     def disconnect(self) -> None:
@@ -355,7 +355,6 @@ class BalanceFile:
         """Begin in the child, to which the parent's claims and lease do not belong."""
         self._lock = threading.RLock()
         self._changes, self._lease, self.is_waiting = [], None, False
-        _unwritten.clear()
 
 
 def _balance(connection: sqlite3.Connection) -> Balance:

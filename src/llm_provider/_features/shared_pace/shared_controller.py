@@ -148,14 +148,14 @@ class SharedStateFile:
             return False
         lease = hold(self._leases, owner)
         if lease is not None:
-            lease.release(finished=False)
+            lease.release()
         return lease is not None
 
     def close(self) -> None:
         """Close the file. The other processes give back the requests of this one."""
         self.broken = True
         if self._life is not None:
-            self._life.release(finished=False)
+            self._life.release()
         if self._connection is not None:
             self._connection.close()
 
