@@ -96,7 +96,7 @@ def test_another_machine_finds_every_answer_in_every_way_to_call(
         way(first)
     sent = simulator.ledger().requests
 
-    def attempt(way: Callable[[Client], list[Any]], mode: Any, longer: float) -> None:
+    def attempt(way: Any, mode: Any, longer: float) -> None:
         store.pause = 0.002 * longer
         store.gets.clear()
         second = machine(SecondLevel(store, mode=mode))
