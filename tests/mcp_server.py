@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import anyio
+import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
 from mcp_types import (
@@ -143,6 +144,13 @@ def slow_thread(seconds: float) -> str:
 if __name__ == "__main__":
     if "--http" in sys.argv:
         port = int(sys.argv[sys.argv.index("--http") + 1])
-        server.run("streamable-http", host="127.0.0.1", port=port)
+        # A connection that the server closes while the client sends is lost, and tests may pause for seconds.
+        uvicorn.run(
+            server.streamable_http_app(),
+            host="127.0.0.1",
+            port=port,
+            log_level="info",
+            timeout_keep_alive=600,
+        )
     else:
         server.run("stdio")

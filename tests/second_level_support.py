@@ -9,13 +9,17 @@ from pathlib import Path
 
 
 class SqliteStore:
-    """Answers in one table. `gets` and `puts` are the numbers of keys, and each call raises `fails`."""
+    """Answers in one table. `gets` and `puts` are the numbers of keys, and each call raises `fails`.
+
+    A `get_many` takes `pause` seconds longer.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.gets: list[int] = []
         self.puts: list[int] = []
         self.fails: Exception | None = None
+        self.pause = 0.0
         self.closed = 0
         self.leases: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
@@ -30,6 +34,7 @@ class SqliteStore:
     def get_many(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         self._check()
         self.gets.append(len(keys))
+        time.sleep(self.pause)
         marks = ",".join("?" * len(keys))
         with self._lock, self._open() as database:
             return dict(database.execute(f"SELECT key, value FROM answers WHERE key IN ({marks})", keys))

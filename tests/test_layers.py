@@ -67,8 +67,8 @@ CHANGE_A_FILE = {
 """Method of a path → its positional arguments. The `replace` of a text has two."""
 
 DIRECT_USES = {
-    ("_core.store.store", "diskcache.Cache"): "creates an empty database under another name",
-    ("_core.store.store", "shutil.copyfile"): "copies a database before it gets its name",
+    ("_core.store.row_format", "diskcache.Cache"): "creates an empty database under another name",
+    ("_core.store.store", ".write_bytes()"): "writes a database before it gets its name",
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_core.batches.lookup", "os.open"): "opens the null device",
     ("_features.cli.output", "os.open"): "opens the null device",

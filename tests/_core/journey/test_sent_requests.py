@@ -287,10 +287,10 @@ def test_the_warning_names_the_variable_of_a_key_that_is_not_accepted(
 
 def test_a_wrong_key_ends_a_list_of_embeddings(simulator: Simulator, own_cache: Path) -> None:
     simulator.inject(Fault(status=401), times=None)
-    texts = [f"text {number}" for number in range(2_048 * 12)]
+    texts = [f"text {number}" for number in range(100 * 12)]
     with (
         Client(cache_dir=own_cache, max_concurrent=2) as client,
         pytest.raises(AuthenticationError) as caught,
     ):
-        client.embed("text-embedding-3-small", texts)
+        client.embed("gemini/gemini-embedding-001", texts)
     assert caught.value.attempts == simulator.ledger().requests <= ENOUGH_FAILURES + 1

@@ -27,7 +27,9 @@ PROGRAM = """
         if not pid:
             from llm_provider import call
 
-            os._exit(call({model!r}, "three four").text != "echo: three four")
+            # Equal questions of two processes would wait for one answer.
+            prompt = f"child {{len(children)}}"
+            os._exit(call({model!r}, prompt).text != f"echo: {{prompt}}")
         children.append(pid)
     thread.join()
     print(answers, {{os.waitpid(pid, 0)[1] for pid in children}})

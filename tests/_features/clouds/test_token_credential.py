@@ -27,15 +27,14 @@ from support import TooSlowError, patiently
 class Source:
     """Returns JSON Web Tokens that are good for some seconds; counts them."""
 
-    def __init__(self, life: float = 3600.0, pause: float = 0.0) -> None:
-        self.life, self.pause, self.fetched = life, pause, 0
+    def __init__(self, life: float = 3600.0) -> None:
+        self.life, self.fetched = life, 0
         self._lock = threading.Lock()
 
     def __call__(self) -> str:
         with self._lock:
             self.fetched += 1
             number = self.fetched
-        time.sleep(self.pause)
         claims = json.dumps({"exp": clock.time() + self.life, "jti": number}).encode()
         return f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.signature{number}"
 
@@ -50,15 +49,19 @@ async def header(credential: TokenCredential) -> str:
 async def test_an_old_token_serves_while_one_is_fetched_until_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    source = Source(life=2.0, pause=0.3)
-    credential = source.credential()
+    source, may_fetch, later = Source(life=200.0), threading.Event(), 0.0
+    monkeypatch.setattr(clock, "time", lambda: time.time() + later)
+    credential = own_credential("keys['azure']", lambda: source() if may_fetch.wait(60) else "")
+    may_fetch.set()
     first = await header(credential)
-    await asyncio.sleep(1.1)  # half of its life
+    may_fetch.clear()
+    later = 110.0  # half of its life
     assert {await header(credential) for _ in range(50)} == {first}
-    await asyncio.sleep(0.5)
-    second = await header(credential)
-    assert (second != first, source.fetched) == (True, 2)
-    monkeypatch.setattr(clock, "time", lambda: time.time() + 3600)
+    may_fetch.set()
+    while (second := await header(credential)) == first:
+        await asyncio.sleep(0.01)
+    assert source.fetched == 2
+    later = 3600.0
     assert await header(credential) not in (first, second)
 
 

@@ -1,10 +1,12 @@
 """Two machines with a store between them: one finds what the other one has paid for, in every way to call."""
 
 import asyncio
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from llm_provider._core.store.response_cache import Entry
 from llm_provider._features.second_level.two_level_cache import TwoLevelCache
 from llm_provider.simulator import Simulator
 from second_level_support import SqliteStore
-from support import ask, wait_until
+from support import TooSlowError, ask, patiently, wait_until
 
 MODEL = "gpt-6.1-sol"
 PROMPTS = [f"row {number}" for number in range(140)]
@@ -93,19 +95,24 @@ def test_another_machine_finds_every_answer_in_every_way_to_call(
     for way in (as_a_list, as_samples, as_vectors):
         way(first)
     sent = simulator.ledger().requests
-    for way in WAYS:
-        for mode in ("use", "only"):
-            store.gets.clear()
-            second = machine(SecondLevel(store, mode=mode))
-            results = way(second)
-            assert all(result.cached for result in results), (way, mode)
-            keys = {several: 2, as_a_stream: 1, as_samples: 4}.get(way, len(PROMPTS))
-            assert sum(store.gets) == keys, (way, mode)
-            # Far fewer round trips than keys; single calls of one thread have one each.
-            assert len(store.gets) <= max(2, keys // 6), (way, mode, store.gets)
-            statistics = second.cache.stats()
-            assert statistics.second_level is not None
-            assert (statistics.second_level.hits, statistics.hits, statistics.misses) == (keys, keys, 0)
+
+    def attempt(way: Any, mode: Any, longer: float) -> None:
+        store.pause = 0.002 * longer
+        store.gets.clear()
+        second = machine(SecondLevel(store, mode=mode))
+        results = way(second)
+        assert all(result.cached for result in results), (way, mode)
+        keys = {several: 2, as_a_stream: 1, as_samples: 4}.get(way, len(PROMPTS))
+        assert sum(store.gets) == keys, (way, mode)
+        statistics = second.cache.stats()
+        assert statistics.second_level is not None
+        assert (statistics.second_level.hits, statistics.hits, statistics.misses) == (keys, keys, 0)
+        # Far fewer round trips than keys; single calls of one thread have one each.
+        if len(store.gets) > max(2, keys // 6):
+            raise TooSlowError((way, mode, store.gets))  # the keys came one by one
+
+    for way, mode in itertools.product(WAYS, ("use", "only")):
+        patiently(partial(attempt, way, mode))
     assert simulator.ledger().requests == sent
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..runtime import clock, files
-from ..runtime.databases import is_busy, is_corrupt, make_lock, open_database
+from ..runtime.databases import is_busy, is_corrupt, make_lock
 from ..runtime.files import Identity, identity_of
 from ..runtime.locks import hold_folder, require_locks
 from .entry import (
@@ -74,11 +74,6 @@ _SWITCH = (
     "Client(cache_shared=True) or LLM_PROVIDER_CACHE_SHARED=1 uses a cache of your group, whose members can "
     "then change the answers that you get"
 )
-
-_UNUSED = (
-    "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
-)  # fmt: skip
-"""What diskcache creates for expiry and for values in files. Without them a write takes 8 % less."""
 
 
 class CacheRefusedError(PermissionError):
@@ -349,7 +344,8 @@ class Store:
 
     def _build(self, target: Path, folders: list[Path]) -> None:
         """Create `target` with a new database in each of `folders`, which are it or are inside it."""
-        from ..runtime import randomness  # a hit does not load it
+        from ..runtime import randomness  # a hit does not load these
+        from .row_format import new_database
 
         build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
         build.mkdir(mode=0o700)
@@ -357,11 +353,12 @@ class Store:
             try:
                 created = build / target.name
                 created.mkdir(mode=0o700)
-                first, *others = (build / folder.relative_to(target.parent) for folder in folders)
-                _create_database(first, "delete" if _NETWORK_ROOT in target.parts else "wal")
-                for other in others:
-                    other.mkdir()
-                    shutil.copyfile(first / DATABASE, other / DATABASE)
+                journal = "delete" if _NETWORK_ROOT in target.parts else "wal"
+                database = new_database(build / "empty", journal)
+                for folder in folders:
+                    new = build / folder.relative_to(target.parent)
+                    new.mkdir(exist_ok=True)
+                    (new / DATABASE).write_bytes(database)
                 if self._shared:
                     give_to_group(build)
                 files.rename(created, target)
@@ -445,29 +442,6 @@ def _is_own(status: os.stat_result) -> bool:
 def _folders(root: Path) -> list[Path]:
     shards = _NETWORK_SHARDS if root.name == _NETWORK_ROOT else _SHARDS
     return [root / f"{number:03d}" for number in range(shards)]
-
-
-def _create_database(folder: Path, journal: str) -> None:
-    import diskcache
-
-    from .row_format import BytesDisk
-
-    cache = diskcache.Cache.__new__(diskcache.Cache)
-    with contextlib.closing(cache):  # also after a full disk, on which its constructor fails
-        # Without culling no answer is ever evicted.
-        cache.__init__(
-            str(folder),
-            disk=BytesDisk,
-            eviction_policy="none",
-            cull_limit=0,
-            statistics=0,
-            tag_index=0,
-            sqlite_journal_mode=journal,
-            timeout=PATIENCE,
-        )
-    with contextlib.closing(open_database(folder / DATABASE, timeout=PATIENCE)) as database:
-        for unused in _UNUSED:
-            database.execute(f"DROP {unused}")
 
 
 def _hash(key: str) -> int:
