@@ -215,6 +215,63 @@ with Client(cache="off") as client:
 """
 
 
+KEPT_DEADLINE = """
+import asyncio, sys, threading
+from importlib.machinery import PathFinder
+from llm_provider import APITimeoutError, Client
+
+may_go_on, loaded = threading.Event(), []
+
+class Disk:
+    def find_spec(name, path=None, target=None):
+        if name in ("openai", "anthropic"):
+            spec = PathFinder.find_spec(name, path)
+            run = spec.loader.exec_module
+
+            def run_late(module):
+                may_go_on.wait(30)
+                run(module)
+                loaded.append(name)
+
+            spec.loader.exec_module = run_late
+            return spec
+
+async def read(model):
+    return [each async for each in client.astream(model, "Hi", **limit)]
+
+sys.meta_path.insert(0, Disk)
+client, limit = Client(cache="off"), {"deadline": 0.1}
+ways = {
+    "call": lambda model: client.call(model, "Hi", **limit),
+    "acall": lambda model: asyncio.run(client.acall(model, "Hi", **limit)),
+    "stream": lambda model: list(client.stream(model, "Hi", **limit)),
+    "astream": lambda model: asyncio.run(read(model)),
+    "call_many": lambda model: client.call_many(model, ["Hi"], **limit)[0].text,
+    "embed": lambda model: client.embed("text-embedding-3-small", ["Hi"], **limit),
+}
+for way, ask in ways.items():
+    for model in ("gpt-6.1-sol", "gpt-6.1-sol", "claude-sonnet-5-5"):
+        try:
+            ask(model)
+        except APITimeoutError as error:
+            is_said = "still being loaded" in error.message
+            print(way, error.phase, error.attempts, error.cost, is_said, *loaded)
+may_go_on.set()
+print(client.call("gpt-6.1-sol", "Hi", deadline=30).text, client.call("claude-sonnet-5-5", "Hi").text)
+client.close()
+"""
+
+
+def test_every_way_keeps_a_deadline_while_an_sdk_is_loaded(
+    simulator: Simulator, run_script: RunScript
+) -> None:
+    *missed, answered = run_script(KEPT_DEADLINE).stdout.splitlines()
+    ways = ("call", "acall", "stream", "astream", "call_many", "embed")
+    assert missed == [f"{way} deadline 0 0.0 True" for way in ways for _ in range(3)]
+    assert answered == "echo: Hi echo: Hi"
+    assert simulator.ledger().requests == 2
+
+
 def test_a_deadline_that_passes_while_the_sdk_is_loaded_says_so_and_no_slot_is_held_meanwhile(
     simulator: Simulator, run_script: RunScript
 ) -> None:

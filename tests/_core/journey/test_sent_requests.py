@@ -4,6 +4,7 @@ Batches end early where every call would fail for the same reason.
 """
 
 import asyncio
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import (
+    APITimeoutError,
     AuthenticationError,
     BatchError,
     Budget,
@@ -26,6 +28,7 @@ from llm_provider import (
     Usage,
 )
 from llm_provider._core.journey.sent_requests import ENOUGH_FAILURES, Charge, EarlyStop, SentRequests
+from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.pace.call_limits import Deadline
 from llm_provider.simulator import Fault, Simulator
 
@@ -76,12 +79,54 @@ def test_a_request_counts_while_it_is_not_held() -> None:
     ],
 )
 def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: str) -> None:
-    error = requests.deadline_error(DEADLINE)
+    error = requests.deadline_error(DEADLINE, PriceTable.load)
     assert str(error).startswith(f"not answered by the deadline of 5 s: {message}")
     requests.problem = "Why."
-    assert requests.deadline_error(DEADLINE).message.endswith(f"{message}: Why.")
+    assert requests.deadline_error(DEADLINE, PriceTable.load).message.endswith(f"{message}: Why.")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5"])
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("way", ["call", "stream", "call_many"])
+def test_a_missed_deadline_tells_of_its_own_requests_what_the_ledger_does(
+    simulator: Simulator, tmp_path: Path, way: str, n: int, model: str
+) -> None:
+    own: dict[str, Any] = {"max_tokens": 900, "n": n, "deadline": 0.3}
+    path = tmp_path / "ledger.jsonl"
+    with Client(cache="off", ledger=path) as client:
+        client.call(model, "Hi")
+        simulator.inject(Fault(hang=True), times=None)
+        with pytest.raises(APITimeoutError, match=r"within 0\.05 s"):
+            client.call(model, "slow", timeout=0.05, max_retries=0)
+        with pytest.raises(APITimeoutError) as raised:
+            if way == "stream":
+                list(client.stream(model, "slower", **own))
+            elif way == "call":
+                client.call(model, "slower", **own)
+            else:
+                client.call_many(model, ["slower"], **own)[0].text  # noqa: B018  # an error raises itself
+    assert raised.value.message == "not answered by the deadline of 0.3 s: a request was under way"
+    *_, lines = path.read_text().partition("APITimeoutError")
+    bounds = [Decimal(line["at_most"]) for line in map(json.loads, lines.splitlines()[1:])]
+    assert raised.value.cost_bounds == (0.0, float(sum(bounds)))
+    assert bounds
+
+
+def test_a_call_that_waited_for_a_server_that_is_down_says_what_failed(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.inject(Fault(status=503, message="no room"), times=None)
+    with Client(cache="off", max_concurrent=1) as client:
+        results = client.call_many("gpt-6.1-sol", [f"{number}+1?" for number in range(30)], deadline=2)
+    own = [error for error in results.errors if error.attempts]
+    others = [error for error in results.errors if "other requests failed" in error.message]
+    assert own
+    assert {error.message.partition(": ")[2] for error in others} == {
+        "nothing was sent, as other requests failed: no room"
+    }
+    assert not any(error.attempts for error in others)
 
 
 USD = st.decimals(0, 9, places=6)

@@ -137,7 +137,9 @@ async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
             failed = draw.sample(scopes, draw.choice((0, 0, 1, 3)))
             requests.append(wait(scopes, bytes([draw.randrange(6)]), failed_at=failed))
             if draw.random() < 0.1:
-                requests.pop().withdraw()
+                cancelled = requests.pop()
+                cancelled.granted.cancel()  # as asyncio does where a call waits for it
+                cancelled.withdraw()
         if sent and draw.random() < 0.6:
             scope, ticket = sent.pop(draw.randrange(len(sent)))
             broken, busy = InternalServerError("HTTP 500"), RateLimitError("HTTP 429")

@@ -96,6 +96,8 @@ class Engine(LookupEngine):
     ) -> Coroutine[Any, Any, V]:
         """Work for a call that is sent, with its listeners and its deadline."""
         call.sent = SentRequests()
+        if self.sdk_of(call) not in self.loaded and call.cache != "only":
+            work = partial(self.load_apart, work=work)
         if call.deadline is None and not call.listeners:
             return work(call)
         started = partial(work, call)
@@ -120,13 +122,13 @@ class Engine(LookupEngine):
                 await asyncio.wait((task,), timeout=left)
                 if task.done():
                     return task.result()
-                error = call.sent.deadline_error(deadline)
+                error = call.sent.deadline_error(deadline, self.recorder.prices)
                 call.sent.mark_reported()
             finally:
                 # Where it is done, this retrieves its exception: a call that is cancelled does not.
                 self.cancel(task)
         else:
-            error = call.sent.deadline_error(deadline)
+            error = call.sent.deadline_error(deadline, self.recorder.prices)
         error.provider, error.model = call.target.provider, call.request.model
         raise error
 
@@ -405,8 +407,8 @@ class Engine(LookupEngine):
             answer = sample.answer
             if call.operation.is_kept(answer, self.settings.kept_reasons):
                 question, answer.key = call.build_question(part), call.key(part)
-                told = answer.model, question, sample.price, answer.origin
-                entry = Entry(sample.body, sample.sending, created, *told, is_plain(sample.body))
+                known = answer.model, question, sample.price, answer.origin
+                entry = Entry(sample.body, sample.sending, created, *known, is_plain(sample.body))
                 writes.append(self.cache.put_soon(answer.key, entry, inbox))
         return writes
 

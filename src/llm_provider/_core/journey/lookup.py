@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..pace.scopes import ScopeStatistics
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 READING = ("use", "only")
 """The cache modes that look answers up."""
@@ -67,7 +68,9 @@ class LookupEngine:
         self.closed = False
         """Whether the client is closed. A closed client makes no calls."""
         self.events = Events(settings, self.statistics)
-        self._loaded: set[tuple[str, str]] = set()
+        self.loaded: set[tuple[str, str]] = set()
+        """The SDKs that are imported, with their transports."""
+        self._loading: dict[tuple[str, str], asyncio.Task[None]] = {}
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
@@ -304,17 +307,38 @@ class LookupEngine:
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
 
-        An import on the loop's thread takes longer, because the C library maps memory page by page in every
-        thread but the main one. A failure is reported when the call is sent.
+        An import in another thread takes longer, because the C library maps memory page by page in every
+        thread but the main one. But nothing ends an import, so a deadline is kept by `load_apart`.
         """
+        if call.deadline is None:
+            self._import_sdk(self.sdk_of(call))
+
+    def sdk_of(self, call: Call[Any]) -> tuple[str, str]:
+        """The adapter of a call and its transport."""
         route = call.target.route
-        transport = self.settings.transport or route.transport
-        if (route.adapter, transport) not in self._loaded:
+        return route.adapter, self.settings.transport or route.transport
+
+    async def load_apart(self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]) -> V:
+        """Import the SDK in a thread of its own, so that the loop keeps all deadlines; then do the work."""
+        import asyncio
+
+        sdk = self.sdk_of(call)
+        if (loading := self._loading.get(sdk)) is None:
+            loading = self._loading[sdk] = asyncio.create_task(asyncio.to_thread(self._import_sdk, sdk))
+        if call.deadline is not None:
+            call.deadline.is_loading = True
+        await asyncio.shield(loading)
+        self._loading.pop(sdk, None)
+        if call.deadline is not None:
+            call.deadline.is_loading = False
+        return await work(call)
+
+    def _import_sdk(self, sdk: tuple[str, str]) -> None:
+        """Import an SDK once. A failure is reported when the call is sent."""
+        if sdk not in self.loaded:
             with contextlib.suppress(Exception):
-                when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
-            self._loaded.add((route.adapter, transport))
-            if call.deadline is not None:
-                call.deadline.is_loading = call.deadline.left <= 0
+                when_imported(lambda: registry.load_connection(sdk[0]).connect(sdk[1]))
+            self.loaded.add(sdk)
 
 
 def is_too_old(call: Call[Any], entry: Entry) -> bool:

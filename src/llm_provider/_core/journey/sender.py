@@ -169,6 +169,8 @@ class Sending(Arrival):
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
         call.sent.outage = selection.scope.outage
+        if call.exchange.billed:
+            call.sent.bound = self._bound
         first = bool(self.failed) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = FINAL

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import asyncio
     from decimal import Decimal
 
+    from ..money.pricing import PriceTable
     from ..pace.failures import Outage
 
 
@@ -69,6 +70,8 @@ class SentRequests(Departure):
     """What is known of the provider's outages, once a request has waited for its turn."""
     reported: SentRequests | None = None
     """A copy of the counts at the moment when an error reported them; counting starts again at 0."""
+    bound: Callable[[PriceTable], Decimal | None] = lambda _: None
+    """The most USD that a request under way can cost; None if that is not known."""
     is_too_late: bool = False
     """Whether the last failure was not sent again because of the deadline of this call."""
 
@@ -157,8 +160,8 @@ class SentRequests(Departure):
             part.is_reported |= bool(part.under_way)
             part.attempts, part.under_way, part.failures, part.charges = 0, 0, (), ()
 
-    def deadline_error(self, deadline: Deadline) -> APITimeoutError:
-        """The error of a call that was not answered by its deadline."""
+    def deadline_error(self, deadline: Deadline, prices: Callable[[], PriceTable]) -> APITimeoutError:
+        """The error of a call that was not answered by its deadline. `prices` bound what is under way."""
         sent = self.including_parts()
         answered = sent.attempts - sent.under_way - len(sent.failures)
         sentences = ["nothing was sent"] if not sent.attempts else []
@@ -170,15 +173,21 @@ class SentRequests(Departure):
             sentences.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
         if sent.failures:
             sentences.append(f"after {', '.join(failure.error for failure in sent.failures)}")
-        cause = None if sent.outage is None else sent.outage.cause
-        if problem := sent.problem or (cause and cause.message):
-            sentences[-1] += f": {problem}"
+        cause = None if sent.attempts or sent.outage is None else sent.outage.cause
+        if sent.problem:
+            sentences[-1] += f": {sent.problem}"
+        elif cause is not None:
+            sentences[-1] += f", as other requests failed: {cause.message}"
         error = APITimeoutError(
             f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(sentences)}",
             phase="deadline",
             limit=deadline.allowed,
         )
         sent.write_to(error)
+        if error.cost_bounds is not None and sent.under_way:
+            most = [charge.at_most if charge.usd is None else charge.usd for charge in sent.charges]
+            most += [part.bound(prices()) for part in _flat(self) if part.under_way]
+            error.cost_bounds = error.cost_bounds[0], cost_of(most)
         return error
 
 

@@ -244,7 +244,7 @@ def _has_long_integer(text: bytes) -> bool:
 
 
 def read_plain(text: bytes) -> Any:
-    """`loads` for a text of which `is_plain` is known."""
+    """`loads` for a text that `is_plain`."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
