@@ -23,13 +23,14 @@ from llm_provider import (
     LLMError,
     MissingAPIKeyError,
     NotFoundError,
+    OverloadedError,
     QuotaExceededError,
     Results,
     Usage,
 )
 from llm_provider._core.journey.sent_requests import ENOUGH_FAILURES, Charge, EarlyStop, SentRequests
-from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.pace.call_limits import Deadline
+from llm_provider._core.pace.failures import Outage
 from llm_provider.simulator import Fault, Simulator
 
 DEADLINE = Deadline(5.0, 0.0)
@@ -79,10 +80,10 @@ def test_a_request_counts_while_it_is_not_held() -> None:
     ],
 )
 def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: str) -> None:
-    error = requests.deadline_error(DEADLINE, PriceTable.load)
+    error = requests.deadline_error(DEADLINE, lambda _: None)
     assert str(error).startswith(f"not answered by the deadline of 5 s: {message}")
     requests.problem = "Why."
-    assert requests.deadline_error(DEADLINE, PriceTable.load).message.endswith(f"{message}: Why.")
+    assert requests.deadline_error(DEADLINE, lambda _: None).message.endswith(f"{message}: Why.")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)
 
@@ -114,19 +115,16 @@ def test_a_missed_deadline_tells_of_its_own_requests_what_the_ledger_does(
     assert bounds
 
 
-def test_a_call_that_waited_for_a_server_that_is_down_says_what_failed(
-    simulator: Simulator, tmp_path: Path
-) -> None:
-    simulator.inject(Fault(status=503, message="no room"), times=None)
-    with Client(cache="off", max_concurrent=1) as client:
-        results = client.call_many("gpt-6.1-sol", [f"{number}+1?" for number in range(30)], deadline=2)
-    own = [error for error in results.errors if error.attempts]
-    others = [error for error in results.errors if "other requests failed" in error.message]
-    assert own
-    assert {error.message.partition(": ")[2] for error in others} == {
-        "nothing was sent, as other requests failed: no room"
-    }
-    assert not any(error.attempts for error in others)
+def test_a_failure_of_others_is_told_where_nothing_was_sent() -> None:
+    others = Outage()
+    others.cause = OverloadedError("no room")
+    requests, own = sent(), sent(under_way=1)
+    requests.outage = own.outage = others
+    texts = [each.deadline_error(DEADLINE, lambda _: None).message for each in (requests, own)]
+    assert [text.partition(": ")[2] for text in texts] == [
+        "nothing was sent, as other requests failed: no room",
+        "a request was under way",
+    ]
 
 
 USD = st.decimals(0, 9, places=6)

@@ -30,6 +30,7 @@ from .sent_requests import ENOUGH_FAILURES, EarlyStop, SentRequests, is_of_batch
 
 if TYPE_CHECKING:
     import asyncio
+    from decimal import Decimal
 
     from ..pace.scopes import ScopeStatistics
     from ..runtime.event_loop import Inbox
@@ -114,6 +115,11 @@ class Engine(LookupEngine):
         """
         import asyncio
 
+        from .reservation import worst_case
+
+        def bound(parts: Sequence[int]) -> Decimal | None:
+            return worst_case(call, parts, self.recorder.prices()) if call.exchange.billed else None
+
         left = deadline.left
         if left > 0:
             # Its coroutine begins here: nothing would await one of a call that is cancelled before.
@@ -122,13 +128,13 @@ class Engine(LookupEngine):
                 await asyncio.wait((task,), timeout=left)
                 if task.done():
                     return task.result()
-                error = call.sent.deadline_error(deadline, self.recorder.prices)
+                error = call.sent.deadline_error(deadline, bound)
                 call.sent.mark_reported()
             finally:
                 # Where it is done, this retrieves its exception: a call that is cancelled does not.
                 self.cancel(task)
         else:
-            error = call.sent.deadline_error(deadline, self.recorder.prices)
+            error = call.sent.deadline_error(deadline, bound)
         error.provider, error.model = call.target.provider, call.request.model
         raise error
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import asyncio
     from decimal import Decimal
 
-    from ..money.pricing import PriceTable
     from ..pace.failures import Outage
 
 
@@ -70,8 +69,8 @@ class SentRequests(Departure):
     """What is known of the provider's outages, once a request has waited for its turn."""
     reported: SentRequests | None = None
     """A copy of the counts at the moment when an error reported them; counting starts again at 0."""
-    bound: Callable[[PriceTable], Decimal | None] = lambda _: None
-    """The most USD that a request under way can cost; None if that is not known."""
+    asked: Sequence[int] = ()
+    """The samples of the call that the request under way asks for."""
     is_too_late: bool = False
     """Whether the last failure was not sent again because of the deadline of this call."""
 
@@ -160,8 +159,13 @@ class SentRequests(Departure):
             part.is_reported |= bool(part.under_way)
             part.attempts, part.under_way, part.failures, part.charges = 0, 0, (), ()
 
-    def deadline_error(self, deadline: Deadline, prices: Callable[[], PriceTable]) -> APITimeoutError:
-        """The error of a call that was not answered by its deadline. `prices` bound what is under way."""
+    def deadline_error(
+        self, deadline: Deadline, bound: Callable[[Sequence[int]], Decimal | None]
+    ) -> APITimeoutError:
+        """The error of a call that was not answered by its deadline.
+
+        `bound` has the most USD that a request for some samples can cost; None if that is not known.
+        """
         sent = self.including_parts()
         answered = sent.attempts - sent.under_way - len(sent.failures)
         sentences = ["nothing was sent"] if not sent.attempts else []
@@ -186,7 +190,7 @@ class SentRequests(Departure):
         sent.write_to(error)
         if error.cost_bounds is not None and sent.under_way:
             most = [charge.at_most if charge.usd is None else charge.usd for charge in sent.charges]
-            most += [part.bound(prices()) for part in _flat(self) if part.under_way]
+            most += [bound(part.asked) for part in _flat(self) if part.under_way]
             error.cost_bounds = error.cost_bounds[0], cost_of(most)
         return error
 
