@@ -323,7 +323,9 @@ class LookupEngine:
         import asyncio
 
         sdk = self.sdk_of(call)
-        if (loading := self._loading.get(sdk)) is None:
+        loading = self._loading.get(sdk)
+        # A forked child has the tasks of a loop that does not run there.
+        if loading is None or loading.get_loop() is not asyncio.get_running_loop():
             loading = self._loading[sdk] = asyncio.create_task(asyncio.to_thread(self._import_sdk, sdk))
         if call.deadline is not None:
             call.deadline.is_loading = True

@@ -77,20 +77,24 @@ def reset_in_child(objects: Iterable[T], reset: Callable[[T], object]) -> None:
 def wait_for_holders() -> None:
     """Wait until no other thread imports a module on behalf of this package, or is in one of `_HOLDERS`.
 
-    It is the last hook before a fork, as the other thread may need the locks of earlier hooks, or import
-    their modules. So each lock is free during the wait, and is taken at its end.
+    It runs after the hooks of modules that are imported later than this package, as the other thread may
+    need their locks, or import their modules. So each lock is free during the wait, and is taken at its end.
     """
     until = clock.monotonic() + _LONGEST
     # Another thread may begin while this one takes the locks, so it looks again after it has them.
     while _is_needed() and clock.monotonic() < until:
-        for lock in _locks():
-            with contextlib.suppress(RuntimeError):  # its hook was not there yet
+        present, freed = _locks(), []
+        for lock in present:
+            with contextlib.suppress(RuntimeError):  # its hook is of a module that was there before
                 lock.release()
+                freed.append(lock)
         clock.sleep(_PAUSE)
         while _is_needed() and clock.monotonic() < until:
             clock.sleep(_PAUSE)
         for lock in _locks():
-            lock.acquire()
+            # Nothing else takes that of a module that was imported during the wait.
+            if lock in freed or lock not in present:
+                lock.acquire()
 
 
 def _locks() -> list[Lock]:
