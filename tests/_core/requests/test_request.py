@@ -26,6 +26,8 @@ from llm_provider.simulator import Simulator
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
+PART = {"type": "text", "text": "Be brief."}
+MARKED = PART | {"cache_control": {"type": "ephemeral"}}
 TOOL = {"type": "function", "function": {"name": "weather"}}
 
 
@@ -79,7 +81,19 @@ class TestModelNames:
 class TestMessages:
     def test_a_text_is_one_user_message(self) -> None:
         assert build("Hi").messages == (USER,)
-        assert build("Hi", system="Be brief.").messages == ({"role": "system", "content": "Be brief."}, USER)
+
+    @pytest.mark.parametrize("system", ["Be brief.", [PART], [MARKED], (PART, MARKED)])
+    def test_a_system_prompt_is_the_first_message(self, system: Any) -> None:
+        content = system if isinstance(system, str) else list(system)
+        assert build("Hi", system=system).messages == ({"role": "system", "content": content}, USER)
+
+    @pytest.mark.parametrize(
+        "system",
+        ["", [], ["Be brief."], [[PART]], [{}], [PART, "x"], [{"type": "text"}], [PART | {"type": "image"}]],
+    )
+    def test_a_system_prompt_is_a_text_or_text_parts(self, system: Any) -> None:
+        with pytest.raises(RequestError, match=r"^system must be a non-empty str, not "):
+            build("Hi", system=system)
 
 
 class TestParameters:

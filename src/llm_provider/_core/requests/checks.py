@@ -95,6 +95,17 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def check_system(name: str, value: object) -> str | list[JSONMapping]:
+    """A text, or Anthropic's form of several: a list of text parts, which may hold marks of a cache."""
+    if isinstance(value, (list, tuple)) and value and all(map(_is_text_part, value)):
+        return list(value)
+    return text(name, value)
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be True or False, not {cite(value)}")
