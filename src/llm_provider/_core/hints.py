@@ -44,6 +44,23 @@ def _remedy(value: object, name: str) -> str:
     return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
 
 
+def as_missing_answer(error: Any) -> Any:
+    """The error of a call, for a program that reads it like the answer, as an `AttributeError` too.
+
+    So `except` finds the class of the error, and `hasattr` is false.
+    """
+    rebuild, (kind, state) = error.__reduce__()
+    return rebuild(_missing_answer(kind, rebuild), state)
+
+
+@functools.cache
+def _missing_answer(kind: type, rebuild: Callable[..., Any]) -> type:
+    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    # What is pickled or copied is the plain error.
+    names["__reduce__"] = lambda error: (rebuild, (kind, error.__dict__.copy()))
+    return type(kind.__name__, (kind, AttributeError), names)
+
+
 def hint_at(function: Callable[..., Any], names: str) -> None:
     """Answer methods that another library has where this one has a function, such as `client.models`."""
     for name in names.split():
