@@ -206,3 +206,22 @@ def test_the_tables_name_what_there_is(kind: str) -> None:
         named = re.match(r"\.(\w+)|(\w+)\(", remedy)
         if named is not None:
             assert named[1] in known if named[1] else hasattr(llm_provider, named[2]) or named[2] == "type"
+
+
+_OFTEN_EMPTY = re.compile(
+    "refusal|function_calls?|tool_call|thought|thinking|reasoning|cache|_details|parse|object|structured"
+)
+"""Names of other libraries whose value is false for a plain answer."""
+
+
+def test_what_a_hint_names_is_true_where_the_value_elsewhere_is(client: Client) -> None:
+    answer = client.call("gpt-6.1-sol", "1+1?")
+    for value in (answer, answer.choices[0], answer.usage):
+        for name, remedy in tables.remedies_of(type(value).__name__).items():
+            if named := re.match(r"\.[^,;]+", remedy):
+                assert bool(eval(f"value{named[0]}")) != bool(_OFTEN_EMPTY.search(name)), name
+    refused = client.call("gpt-6.1-sol", "please refuse")
+    assert refused.text
+    condition = re.match(r"\.[^,;]+", tables.remedies_of("Response")["refusal"])
+    assert condition is not None
+    assert eval(f"refused{condition[0]}")
