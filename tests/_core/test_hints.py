@@ -6,7 +6,10 @@ import re
 import sys
 from typing import Any
 
+import anthropic
+import openai
 import pytest
+from google import genai
 
 import llm_provider
 from llm_provider import (
@@ -93,6 +96,23 @@ def test_an_import_of_a_foreign_name_says_ours(name: str) -> None:
         exec("from llm_provider import zzz")
 
 
+def _names_of(*packages: Any) -> list[str]:
+    """The exceptions of SDKs, and their clients."""
+    wanted = (Exception, openai.OpenAI, openai.AsyncOpenAI, anthropic.Anthropic, anthropic.AsyncAnthropic)
+    return sorted(
+        {name for each in packages for name, kind in list(vars(each).items())
+         if isinstance(kind, type) and issubclass(kind, wanted) and name[0].isupper()
+         and not issubclass(kind, Warning)}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _names_of(openai, anthropic, genai.errors))
+def test_an_exception_or_a_client_of_an_sdk_has_its_name_here_or_a_hint(name: str) -> None:
+    if name not in llm_provider.__all__:
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}': (use|did you mean) "):
+            getattr(llm_provider, name)
+
+
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
@@ -153,6 +173,12 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
         with pytest.raises(AttributeError, match=said):
             eval(code, {"Response": Response, **values})
     stream.close()
+
+
+async def test_a_stream_that_is_awaited_says_how_to_read_it(client: Client) -> None:
+    for stream in (client.stream("gpt-6.1-sol", "1+1?"), client.astream("gpt-6.1-sol", "1+1?")):
+        with pytest.raises(TypeError, match=r"write `async for delta in astream\(...\)` without await"):
+            await stream  # type: ignore[misc]  # as users of openai's SDK write
 
 
 def test_the_habit_of_the_openai_sdk_leads_to_the_text() -> None:

@@ -28,6 +28,8 @@ def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
 
     public = [other for other in known if not other.startswith("_")]
     near = difflib.get_close_matches(name, public, n=1, cutoff=0.7)
+    if not near and "LLMError" in public and name.endswith(("Error", "Exception")):
+        return ": use LLMError, or the error of the same HTTP status"
     return f": did you mean {near[0]!r}?" if near else ""
 
 

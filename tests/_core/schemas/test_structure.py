@@ -244,3 +244,11 @@ def test_types_that_pydantic_checks_late_are_refused(module: Any) -> None:
     ):
         with pytest.raises(RequestError, match=r"write list\[P\] instead of Iterable\[P\]"):
             structure_of(check_format("response_format", kind))
+
+
+@pytest.mark.parametrize("kind", [City, int, str, list[int], dict[str, int]])
+@pytest.mark.parametrize("around", [list, tuple])
+def test_a_type_in_brackets_says_how_to_write_a_list(kind: Any, around: Any) -> None:
+    with pytest.raises(RequestError, match=r"must be a type: write list\[") as caught:
+        check_format("response_format", around([kind]))
+    assert eval(str(caught.value).partition("write ")[2]) == list[kind]

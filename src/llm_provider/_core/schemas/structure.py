@@ -71,6 +71,9 @@ def check_format(name: str, value: object) -> object:
     kind = type(value)
     if hasattr(kind, "model_json_schema") or hasattr(kind, "__dataclass_fields__"):
         raise RequestError(f"{name} must be the class {kind.__name__}, not an instance of it")
+    if isinstance(value, (list, tuple)) and len(value) == 1 and is_type(value[0]):
+        item = value[0].__name__ if isinstance(value[0], type) else value[0]
+        raise RequestError(f"{name} must be a type: write list[{item}]")
     raise RequestError(
         f"{name} must be a type, such as a pydantic model, a dataclass, list[str] or Literal['a', 'b'], a "
         "JSON schema, {'type': 'json_object'}, or {'type': 'json_schema', 'json_schema': {'name': ..., "
