@@ -74,3 +74,9 @@ def test_litellm_knows_none_of_them() -> None:
     litellm = pytest.importorskip("litellm")
     known = {str(getattr(provider, "value", provider)) for provider in litellm.provider_list}
     assert not known & {name for route in ROUTES.values() for name in route.other_names}
+
+
+@pytest.mark.parametrize("region", ["", "us.", "eu.", "global."])
+@pytest.mark.parametrize("maker", ["anthropic", "amazon", "openai"])
+def test_a_name_of_bedrock_gets_its_prefix(region: str, maker: str) -> None:
+    assert problem_with(f"{region}{maker}.x-v1:0", {}) == f"model: write 'bedrock/{region}{maker}.x-v1:0'"

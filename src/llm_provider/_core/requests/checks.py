@@ -328,6 +328,9 @@ def check_tool_choice(name: str, value: Any) -> object:
         # `check_together` looks for it among the tools.
         return value
     kind = form.get("type")
+    if "disable_parallel_tool_use" in form:
+        rest = {field: form[field] for field in form if field != "disable_parallel_tool_use"}
+        raise RequestError(f"{name}: write {name}={cite(rest)} and parallel_tool_calls=False")
     if form.keys() == {"type", "name"} and kind in ("function", "tool"):
         # The forms of OpenAI's Responses API and of Anthropic.
         value = form = {"type": "function", "function": {"name": form["name"]}}
@@ -383,6 +386,7 @@ def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...
             f"{name} must be a dict or a list of dicts, such as "
             f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
         )
+    value = [doors.sdk_messages.plain(setting) for setting in value]
     for index, setting in enumerate(value):
         fields = dict(setting) if isinstance(setting, Mapping) else {}
         if not {"category", "threshold"} <= fields.keys() or not all(

@@ -52,6 +52,10 @@ def check_format(name: str, value: object) -> object:
     if isinstance(value, Mapping):
         if value.get("type") in ("text", "json_object"):
             return dict(value)
+        if value.get("type") == "json_schema" and isinstance(value.get("schema"), Mapping):
+            # The forms of OpenAI's Responses API and of Anthropic.
+            fields = {field: value[field] for field in value if field != "type"}
+            value = {"type": "json_schema", "json_schema": {"name": "answer", **fields}}
         wrapper = value.get("json_schema")
         inner = wrapper.get("schema") if isinstance(wrapper, Mapping) else None
         if value.get("type") == "json_schema" and isinstance(inner, Mapping):
