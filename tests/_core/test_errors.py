@@ -5,7 +5,6 @@ import inspect
 import json
 import pickle
 import re
-import traceback
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -135,25 +134,33 @@ def test_an_error_has_the_facts_of_a_response_that_it_knows_and_raises_itself_fo
     assert APITimeoutError("late").cost is None
     answer = response()
     public = {name for name in dir(answer) if not name.startswith("_")} - {"from_dict", "to_dict"}
-    assert public - set(dir(error)) == _errors._OF_RESPONSES
-    for name in _errors._OF_RESPONSES:
-        with pytest.raises(RateLimitError) as caught:
-            getattr(error, name)
-        assert caught.value is error
-    with pytest.raises(RateLimitError):
-        hasattr(error, "text")
+    # openai's errors have a body too.
+    assert public - set(dir(error)) == _errors._OF_RESPONSES | {"body"}
+    with pytest.raises(AttributeError, match=r"'body': use \.message, \.code and \.status"):
+        _ = error.body
     with pytest.raises(AttributeError, match="RateLimitError has no attribute 'txt'"):
         _ = error.txt  # type: ignore[attr-defined]  # on purpose
 
 
-def test_reading_attributes_again_and_again_keeps_no_frames() -> None:
-    error = RateLimitError("slow")
-    for _ in range(3):
-        with pytest.raises(RateLimitError):
-            _ = error.text
-    assert error.__traceback__ is not None
-    # The frame of the last reader, and that of the attribute.
-    assert len(traceback.extract_tb(error.__traceback__)) == 2
+@pytest.mark.parametrize("kind", CLASSES)
+def test_an_attribute_that_an_error_lacks_is_the_error_itself_or_a_default(kind: Any) -> None:
+    error = _errors._rebuild(kind, {**LLMError("slow", status=429).__dict__, "marks": [1]})
+    error.__cause__ = ValueError("first")
+    for name in (_errors._OF_RESPONSES | {"body", "anything"}) - set(dir(kind)):
+        assert not hasattr(error, name)
+        assert getattr(error, name, 3) == 3
+        with pytest.raises(AttributeError) as caught:
+            getattr(error, name)
+        raised = caught.value
+        assert isinstance(raised, kind) == (name in _errors._OF_RESPONSES)
+        if isinstance(raised, LLMError):
+            assert (str(raised), vars(raised), raised.__cause__) == (str(error), vars(error), error.__cause__)
+            assert (repr(type(raised)), raised.to_dict()) == (repr(kind), error.to_dict())
+            # What leaves the process is the plain error.
+            for copied in (pickle.loads(pickle.dumps(raised)), copy.copy(raised)):
+                assert (type(copied), vars(copied)) == (kind, vars(error))
+            assert not hasattr(raised, name)
+    assert error.__traceback__ is None
 
 
 @pytest.mark.parametrize(

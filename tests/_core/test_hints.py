@@ -6,7 +6,10 @@ import re
 import sys
 from typing import Any
 
+import anthropic
+import openai
 import pytest
+from google import genai
 
 import llm_provider
 from llm_provider import (
@@ -93,6 +96,23 @@ def test_an_import_of_a_foreign_name_says_ours(name: str) -> None:
         exec("from llm_provider import zzz")
 
 
+def _names_of(*packages: Any) -> list[str]:
+    """The exceptions of SDKs, and their clients."""
+    wanted = (Exception, openai.OpenAI, openai.AsyncOpenAI, anthropic.Anthropic, anthropic.AsyncAnthropic)
+    return sorted(
+        {name for each in packages for name, kind in list(vars(each).items())
+         if isinstance(kind, type) and issubclass(kind, wanted) and name[0].isupper()
+         and not issubclass(kind, Warning)}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _names_of(openai, anthropic, genai.errors))
+def test_an_exception_or_a_client_of_an_sdk_has_its_name_here_or_a_hint(name: str) -> None:
+    if name not in llm_provider.__all__:
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}': (use|did you mean) "):
+            getattr(llm_provider, name)
+
+
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
@@ -155,6 +175,12 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
     stream.close()
 
 
+async def test_a_stream_that_is_awaited_says_how_to_read_it(client: Client) -> None:
+    for stream in (client.stream("gpt-6.1-sol", "1+1?"), client.astream("gpt-6.1-sol", "1+1?")):
+        with pytest.raises(TypeError, match=r"write `async for delta in astream\(...\)` without await"):
+            await stream  # type: ignore[misc]  # as users of openai's SDK write
+
+
 def test_the_habit_of_the_openai_sdk_leads_to_the_text() -> None:
     with pytest.raises(AttributeError, match=r"a message is a dict: use .*, or response\.text$"):
         RESPONSE.choices[0].message.content  # type: ignore[attr-defined]  # noqa: B018  # what users write
@@ -206,3 +232,22 @@ def test_the_tables_name_what_there_is(kind: str) -> None:
         named = re.match(r"\.(\w+)|(\w+)\(", remedy)
         if named is not None:
             assert named[1] in known if named[1] else hasattr(llm_provider, named[2]) or named[2] == "type"
+
+
+_OFTEN_EMPTY = re.compile(
+    "refusal|function_calls?|tool_call|thought|thinking|reasoning|cache|_details|parse|object|structured"
+)
+"""Names of other libraries whose value is false for a plain answer."""
+
+
+def test_what_a_hint_names_is_true_where_the_value_elsewhere_is(client: Client) -> None:
+    answer = client.call("gpt-6.1-sol", "1+1?")
+    for value in (answer, answer.choices[0], answer.usage):
+        for name, remedy in tables.remedies_of(type(value).__name__).items():
+            if named := re.match(r"\.[^,;]+", remedy):
+                assert bool(eval(f"value{named[0]}")) != bool(_OFTEN_EMPTY.search(name)), name
+    refused = client.call("gpt-6.1-sol", "please refuse")
+    assert refused.text
+    condition = re.match(r"\.[^,;]+", tables.remedies_of("Response")["refusal"])
+    assert condition is not None
+    assert eval(f"refused{condition[0]}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import doors
-from .hints import missing_attribute
+from .hints import as_missing_answer, missing_attribute
 from .json_values import JSONMapping, JSONObject, check_fields, json_value
 from .json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 from .words import escape_controls
@@ -44,7 +44,7 @@ class LLMError(Exception):
     """The base class of all errors.
 
     In a batch, an error has the place of a response. The attributes that only a response has, such as `text`
-    and `parsed`, raise the error itself. So does `hasattr`; use `isinstance` to tell errors from responses.
+    and `parsed`, raise the error, as an `AttributeError` too. So `hasattr(error, "text")` is false.
 
     Attributes:
         provider: The route's name, such as "openai"; None before a route is found.
@@ -119,8 +119,7 @@ class LLMError(Exception):
 
         def __getattr__(self, name: str) -> Any:
             if name in _OF_RESPONSES:
-                # The frames of an earlier access would stay in memory.
-                raise self.with_traceback(None)
+                raise as_missing_answer(self) from self.__cause__
             raise missing_attribute(self, name)
 
     @property
@@ -188,10 +187,10 @@ class LLMError(Exception):
 _OF_RESPONSES = frozenset({
     "origins", "cache_keys", "dropped", "prompt_token_ids", "served_by", "token_ids", "text", "texts",
     "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
-    "logprobs", "raw", "body", "id", "timing", "cost_source", "cost_unknown", "price", "response_format",
+    "logprobs", "raw", "id", "timing", "cost_source", "cost_unknown", "price", "response_format",
     "schema_in_prompt", "citations", "images", "audio", "server_tool_calls", "messages", "rounds",
     "prompt_cache_miss", "stored_price", "tool_rounds", "tool_results"})  # fmt: skip
-"""The attributes that a `Response` has and an error does not."""
+"""The attributes that a `Response` has and an error does not, but for `body`, which openai's errors have."""
 
 _CONTEXT = (
     "message", "provider", "model", "status", "code", "request_id", "attempts", "retryable", "retry_after",

@@ -28,6 +28,8 @@ def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
 
     public = [other for other in known if not other.startswith("_")]
     near = difflib.get_close_matches(name, public, n=1, cutoff=0.7)
+    if not near and "LLMError" in public and name.endswith(("Error", "Exception")):
+        return ": use LLMError, or the error of the same HTTP status"
     return f": did you mean {near[0]!r}?" if near else ""
 
 
@@ -42,6 +44,23 @@ def missing_attribute(value: object, name: str) -> AttributeError:
 def _remedy(value: object, name: str) -> str:
     kind = type(value)
     return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
+
+
+def as_missing_answer(error: Any) -> Any:
+    """The error of a call, for a program that reads it like the answer, as an `AttributeError` too.
+
+    So `except` finds the class of the error, and `hasattr` is false.
+    """
+    rebuild, (kind, state) = error.__reduce__()
+    return rebuild(_missing_answer(kind, rebuild), state)
+
+
+@functools.cache
+def _missing_answer(kind: type, rebuild: Callable[..., Any]) -> type:
+    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    # What is pickled or copied is the plain error.
+    names["__reduce__"] = lambda error: (rebuild, (kind, error.__dict__.copy()))
+    return type(kind.__name__, (kind, AttributeError), names)
 
 
 def hint_at(function: Callable[..., Any], names: str) -> None:

@@ -113,6 +113,27 @@ def test_parameters_that_a_model_refuses_are_not_sent(model: str, monkeypatch: p
     assert not refused & encoded.payload.keys()
 
 
+@pytest.mark.parametrize("detail", ["low", "high", "auto", None])
+@pytest.mark.parametrize("model", [MODEL, "claude-sonnet-5-5", "gemini-2.5-flash", "gemini-3.8-flash"])
+def test_the_detail_of_an_image_is_sent_or_dropped(
+    client: Client, simulator: Simulator, model: str, detail: str | None
+) -> None:
+    image = {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": detail}
+    messages = [{"role": "user", "content": [{"type": "image_url", "image_url": image}]}] * 2
+    is_dropped = model != MODEL and detail in ("low", "high")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answer = client.call(model, messages, unsupported="drop")
+    assert answer.dropped == (("detail",) if is_dropped else ())
+    assert [str(warning.message) for warning in caught] == [
+        f"{model} does not accept detail: unsupported='drop' leaves it out"
+    ] * is_dropped
+    assert ("detail" in json.dumps(simulator.requests()[0].body)) is (model == MODEL)
+    if is_dropped:
+        with pytest.raises(UnsupportedParameterError, match=r"image_url\.detail is not"):
+            client.call(model, messages)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("model", "stop", "sent"),

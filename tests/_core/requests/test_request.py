@@ -8,9 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import numpy
+import openai
 import pandas
 import pytest
+from google.genai import types
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -26,6 +29,8 @@ from llm_provider.simulator import Simulator
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
+PART = {"type": "text", "text": "Be brief."}
+MARKED = PART | {"cache_control": {"type": "ephemeral"}}
 TOOL = {"type": "function", "function": {"name": "weather"}}
 
 
@@ -79,10 +84,43 @@ class TestModelNames:
 class TestMessages:
     def test_a_text_is_one_user_message(self) -> None:
         assert build("Hi").messages == (USER,)
-        assert build("Hi", system="Be brief.").messages == ({"role": "system", "content": "Be brief."}, USER)
+
+    @pytest.mark.parametrize("system", ["Be brief.", [PART], [MARKED], (PART, MARKED)])
+    def test_a_system_prompt_is_the_first_message(self, system: Any) -> None:
+        content = system if isinstance(system, str) else list(system)
+        assert build("Hi", system=system).messages == ({"role": "system", "content": content}, USER)
+
+    @pytest.mark.parametrize(
+        "system",
+        ["", [], ["Be brief."], [[PART]], [{}], [PART, "x"], [{"type": "text"}], [PART | {"type": "image"}]],
+    )
+    def test_a_system_prompt_is_a_text_or_text_parts(self, system: Any) -> None:
+        with pytest.raises(RequestError, match=r"^system must be a non-empty str, not "):
+            build("Hi", system=system)
 
 
 class TestParameters:
+    @pytest.mark.parametrize("name", sorted(set(Parameters.__annotations__) - {"metadata"}))
+    @pytest.mark.parametrize("value", [openai.NOT_GIVEN, openai.omit, anthropic.NOT_GIVEN])
+    def test_an_sdks_value_for_nothing_says_to_write_none(self, name: str, value: Any) -> None:
+        with pytest.raises(RequestError, match=f"^{name}: write None or leave it out"):
+            build(**{name: value})
+
+    def test_objects_of_sdks_are_what_they_hold(self) -> None:
+        @anthropic.beta_tool
+        def forecast(city: str) -> str:
+            """The forecast of a city."""
+            return city
+
+        assert build(tools=[forecast]).tools == build(tools=[forecast.func]).tools
+        setting = {"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}
+        settings = build(safety_settings=[types.SafetySetting(**setting)]).options
+        assert settings == {"safety_settings": (setting,)}
+
+    def test_a_tool_choice_of_anthropic_says_where_its_parts_go(self) -> None:
+        with pytest.raises(RequestError, match=r"write tool_choice=.* and parallel_tool_calls=False"):
+            build(tools=[weather], tool_choice={"type": "any", "disable_parallel_tool_use": True})
+
     def test_every_documented_parameter_is_checked_and_no_other(self) -> None:
         names = set(Parameters.__annotations__)
         fields = {field.name for field in dataclasses.fields(Request) if field.init} - {

@@ -48,6 +48,13 @@ def test_a_type_is_taken_unchanged(value: Any) -> None:
     assert check_format("response_format", value) == value
 
 
+@pytest.mark.parametrize("fields", [{}, {"name": "city"}, {"name": "city", "strict": True}])
+def test_the_flat_form_of_a_schema_is_that_of_chat_completions(fields: dict[str, Any]) -> None:
+    schema = City.model_json_schema()
+    wrapped = {"type": "json_schema", "json_schema": {"name": "answer", **fields, "schema": schema}}
+    assert check_format("response_format", {"type": "json_schema", **fields, "schema": schema}) == wrapped
+
+
 @pytest.mark.parametrize("value", [dict, Any, City(name="x")])
 def test_what_is_no_type_of_fields_is_refused(value: Any) -> None:
     with pytest.raises(RequestError, match=r"must be (a type|the class City, not an instance)") as caught:
@@ -244,3 +251,11 @@ def test_types_that_pydantic_checks_late_are_refused(module: Any) -> None:
     ):
         with pytest.raises(RequestError, match=r"write list\[P\] instead of Iterable\[P\]"):
             structure_of(check_format("response_format", kind))
+
+
+@pytest.mark.parametrize("kind", [City, int, str, list[int], dict[str, int]])
+@pytest.mark.parametrize("around", [list, tuple])
+def test_a_type_in_brackets_says_how_to_write_a_list(kind: Any, around: Any) -> None:
+    with pytest.raises(RequestError, match=r"must be a type: write list\[") as caught:
+        check_format("response_format", around([kind]))
+    assert eval(str(caught.value).partition("write ")[2]) == list[kind]

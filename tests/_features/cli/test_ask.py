@@ -170,6 +170,14 @@ def test_it_continues_the_last_conversation(run: RunCommand, simulator: Simulato
     assert stat.S_IMODE((tmp_path / "logs.db").stat().st_mode) == 0o600
 
 
+def test_a_system_prompt_of_several_parts_goes_on_too(run: RunCommand, simulator: Simulator) -> None:
+    parts = [{"type": "text", "text": "Brief."}, {"type": "text", "text": "Kind."}]
+    run("ask", MODEL, "What is 2+2?", "--param", f"system={json.dumps(parts)}")
+    assert run("ask", "-c", "And 3+3?").err == ""
+    sent = simulator.requests()[-1].body["messages"]
+    assert [message["content"] for message in sent] == [parts, "What is 2+2?", "4", "And 3+3?"]
+
+
 def test_another_model_and_system_prompt_can_go_on(run: RunCommand, simulator: Simulator) -> None:
     run("ask", MODEL, "What is 2+2?", "--system", "Brief.")
     assert run("ask", "-c", "claude-haiku-5-5", "And 3+3?", "--system", "Long.").code == 0

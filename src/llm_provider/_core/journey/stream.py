@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeAlias
 
 from ..errors import APITimeoutError, LLMError, UnsupportedParameterError
 from ..formats.protocol import Connection, Outgoing, SendInChunks, never
@@ -70,6 +70,11 @@ class _Running(Hinting, Generic[T_co]):
         if not self._ended:
             self._ended = True
             self._source.cancel()
+
+    if not TYPE_CHECKING:
+
+        def __await__(self) -> NoReturn:
+            raise TypeError("a stream is not awaited: write `async for delta in astream(...)` without await")
 
     def __del__(self) -> None:
         if hasattr(self, "_source"):

@@ -95,6 +95,17 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def check_system(name: str, value: object) -> str | list[JSONMapping]:
+    """A text, or Anthropic's form of several: a list of text parts, which may hold marks of a cache."""
+    if isinstance(value, (list, tuple)) and value and all(map(_is_text_part, value)):
+        return list(value)
+    return text(name, value)
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be True or False, not {cite(value)}")
@@ -317,6 +328,9 @@ def check_tool_choice(name: str, value: Any) -> object:
         # `check_together` looks for it among the tools.
         return value
     kind = form.get("type")
+    if "disable_parallel_tool_use" in form:
+        rest = {field: form[field] for field in form if field != "disable_parallel_tool_use"}
+        raise RequestError(f"{name}: write {name}={cite(rest)} and parallel_tool_calls=False")
     if form.keys() == {"type", "name"} and kind in ("function", "tool"):
         # The forms of OpenAI's Responses API and of Anthropic.
         value = form = {"type": "function", "function": {"name": form["name"]}}
@@ -372,6 +386,7 @@ def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...
             f"{name} must be a dict or a list of dicts, such as "
             f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
         )
+    value = [doors.sdk_messages.plain(setting) for setting in value]
     for index, setting in enumerate(value):
         fields = dict(setting) if isinstance(setting, Mapping) else {}
         if not {"category", "threshold"} <= fields.keys() or not all(

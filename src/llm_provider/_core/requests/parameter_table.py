@@ -31,7 +31,7 @@ class Parameter(NamedTuple):
 
 
 _ROWS = {
-    "system": Parameter(text),
+    "system": Parameter(checks.check_system),
     "max_tokens": Parameter(number(1, 2**31 - 1, whole=True), "leave it out", essential=True),
     "temperature": Parameter(number(0, 2), "leave it out"),
     "top_p": Parameter(number(0, 1), "leave it out"),

@@ -77,8 +77,8 @@ class RequestMetadata(TypedDict, total=False):
 class SharedDefaults(TypedDict, total=False):
     """What a client, a call and a batch have in common."""
 
-    system: str | None
-    """A system prompt, which precedes the conversation."""
+    system: str | Sequence[Mapping[str, Any]] | None
+    """A system prompt, which precedes the conversation: a text, or a list of text parts as in a message."""
     max_tokens: int | None
     """The longest answer, in tokens, reasoning included. It is sent under the name that the model expects."""
     temperature: float | None

@@ -164,7 +164,12 @@ def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSO
         if check is None:
             raise TypeError(doors.remedies.describe_unexpected(function, name, checks))
         if value is not None:
-            checked[name] = check(name, value)
+            try:
+                checked[name] = check(name, value)
+            except RequestError:
+                if type(value).__name__ in ("NotGiven", "Omit"):
+                    raise RequestError(f"{name}: write None or leave it out, not {cite(value)}") from None
+                raise
     return checked
 
 

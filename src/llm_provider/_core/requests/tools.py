@@ -113,6 +113,8 @@ def read_tools(name: str, value: object) -> tuple[SentTool, ...]:
         raise RequestError(f"{name} must be a list of tools, not {cite(value)}: write {name}=[{written}]")
     if any(hasattr(tool, "function_declarations") for tool in value):
         value = [each for tool in value for each in doors.sdk_messages.plain_tools(tool)]
+    # `beta_tool` of anthropic keeps the function.
+    value = [tool.func if hasattr(tool, "input_schema") and hasattr(tool, "func") else tool for tool in value]
     tools = tuple(_tool(f"{name}[{index}]", tool) for index, tool in enumerate(value))
     indices: dict[str, int] = {}
     for index, tool in enumerate(tools):

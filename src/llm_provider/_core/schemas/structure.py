@@ -52,6 +52,10 @@ def check_format(name: str, value: object) -> object:
     if isinstance(value, Mapping):
         if value.get("type") in ("text", "json_object"):
             return dict(value)
+        if value.get("type") == "json_schema" and isinstance(value.get("schema"), Mapping):
+            # The forms of OpenAI's Responses API and of Anthropic.
+            fields = {field: value[field] for field in value if field != "type"}
+            value = {"type": "json_schema", "json_schema": {"name": "answer", **fields}}
         wrapper = value.get("json_schema")
         inner = wrapper.get("schema") if isinstance(wrapper, Mapping) else None
         if value.get("type") == "json_schema" and isinstance(inner, Mapping):
@@ -71,6 +75,9 @@ def check_format(name: str, value: object) -> object:
     kind = type(value)
     if hasattr(kind, "model_json_schema") or hasattr(kind, "__dataclass_fields__"):
         raise RequestError(f"{name} must be the class {kind.__name__}, not an instance of it")
+    if isinstance(value, (list, tuple)) and len(value) == 1 and is_type(value[0]):
+        item = value[0].__name__ if isinstance(value[0], type) else value[0]
+        raise RequestError(f"{name} must be a type: write list[{item}]")
     raise RequestError(
         f"{name} must be a type, such as a pydantic model, a dataclass, list[str] or Literal['a', 'b'], a "
         "JSON schema, {'type': 'json_object'}, or {'type': 'json_schema', 'json_schema': {'name': ..., "

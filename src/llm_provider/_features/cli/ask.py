@@ -320,8 +320,11 @@ def run_ask(
         )
     if not no_log:
         conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
-        exchange = [question, response.message]
-        _log(conversation, model, parameters["system"], text, exchange, response)
+        exchange, system = [question, response.message], parameters["system"]
+        if isinstance(system, list):
+            # The log's column for it holds a text.
+            exchange, system = [{"role": "system", "content": system}, *exchange], None
+        _log(conversation, model, system, text, exchange, response)
     if verbose:
         print(_summary(response), file=sys.stderr)
     if response.finish_reason in INCOMPLETE:

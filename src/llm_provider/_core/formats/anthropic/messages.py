@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ... import doors
-from ...errors import APIResponseValidationError, RequestError
+from ...errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.attachments import UploadReference
 from ...requests.media import image_type
@@ -308,7 +308,8 @@ def _image_part(entry: JSONMapping, where: str) -> Block:
         raise _wrong(where, "must look like {'type': 'image_url', 'image_url': {'url': ...}}")
     if image.get("detail") not in (None, "auto"):
         # anthropic 2.11: image_block_param.py
-        raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
+        problem = f"{where}.image_url.detail is not supported by Anthropic: leave it out"
+        raise UnsupportedParameterError(problem, parameter="detail", provider=PROVIDER)
     url = image["url"]
     if isinstance(url, UploadReference):
         media_type, source = url.media_type, {"type": "file", "file_id": url}

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ... import doors
-from ...errors import APIResponseValidationError, RequestError
+from ...errors import APIResponseValidationError, RequestError, UnsupportedParameterError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.attachments import UploadReference
 from ...requests.media import OTHER_TYPES
@@ -188,8 +188,13 @@ def _media_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObjec
     inner = _inner(state, fields, ("url", "detail") if kind == "image_url" else ("url",), path)
     if inner.get("detail") not in (None, "auto"):
         # `FileData` and `Blob` of google-genai 3.4
-        remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
-        raise state.problem(f"{path}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
+        remedy = (
+            "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}} for all images"
+        )
+        problem = f"{path}.image_url.detail is not sent to Gemini: {remedy}"
+        raise UnsupportedParameterError(
+            problem, parameter="detail", provider=PROVIDER, model=state.request.model
+        )
     url = inner.get("url")
     if isinstance(url, UploadReference):
         return _encode_upload(url)
