@@ -78,7 +78,7 @@ _Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
 _REDACTED = "a secret or a path of the machine was taken out of it"
-_NOT_HERE = "its question is not in this cache"
+_NOT_HERE = "its question is not in the cache of this client: export(path, client=client) takes another one"
 _ELIDED = "a long text or a file of it is stored as a digest"
 _HEADERS = "the values of its headers are left out"
 
@@ -223,6 +223,8 @@ class RowMaker:
         result = row["result"]
         if result.get("body") == "null" and name != "cost":
             return "its reply is not stored"
+        if name in ("scores", "decisions") and _NOT_HERE in (each.get("why") for each in row["requests"]):
+            return _NOT_HERE
         if name in ("price", "cost") and result.get(name) is None:
             return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
@@ -234,11 +236,11 @@ class RowMaker:
             return "it is in that of the first sample of its request"
         return {
             "prompt": "its request has it in another form",
-            "price": "the prices of this export give another one",
+            "price": "this client has another price list: export(path, client=client) takes another client",
             "cost": "a part of the answer was stored or shared",
             # All other reasons for another key are with its request.
             "keys": _REDACTED if row["requests"] else _NOT_STORED,
-        }.get(name, reason)
+        }.get(name, "another one is computed from its parts" if reason.startswith("it is ") else reason)
 
 
 def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, str]]:

@@ -111,7 +111,7 @@ def _compare_prompts(row: JSONObject) -> tuple[Any, Any]:
     prompt: Any = next((result[name] for name in ("prompt", "context", "input") if result.get(name)), "")
     contents = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
     parts = [part for each in contents for part in (each if isinstance(each, list) else [each])]
-    texts = [part["text"] if isinstance(part, dict) and "text" in part else part for part in parts]
+    texts: list[Any] = [part["text"] if isinstance(part, dict) and "text" in part else part for part in parts]
     texts = [text for text in texts if isinstance(text, str)] if sent else []
     return texts, [text for text in texts if any(text in each for each in sent)]
 
