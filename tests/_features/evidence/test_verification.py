@@ -286,6 +286,34 @@ def test_scores_and_batches_rows_are_computed(client: Client, simulator: Simulat
         verify(tmp_path / "b.zip")
 
 
+@pytest.mark.parametrize("kind", ["call", "decide", "score"])
+def test_what_another_client_has_is_told_in_one_line_that_names_it(
+    client: Client, simulator: Simulator, tmp_path: Path, kind: str
+) -> None:
+    model, texts = MODELS[0], ["1", "2", "3"]
+    own = tmp_path / "prices.csv"
+    own.write_text(
+        "provider,model,input,output,effective_from,source\nopenai,gpt-6.1-sol,77,99,2020-01-01,me\n"
+    )
+    with Client(cache_dir=tmp_path / "other") as other, Client(prices=own) as dear:
+        if kind == "call":
+            made: Results[Any] = other.call_many(model, texts, max_tokens=50)
+            priced = dear.call_many(model, ["4", "5", "6"], max_tokens=50)
+            said = str(priced.export(tmp_path / "b.zip", client=client))
+            assert "price of 3: this client has another price list: export(path, client=client)" in said
+        elif kind == "decide":
+            made = other.decide_many(model, texts, {"ok": predicate("It is right.")}, method="sampled")
+        else:
+            hosted = "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo"
+            made = other.score_many(hosted, texts, [[" 4", " 5"]] * 3)
+        said = str(made.export(tmp_path / "a.zip", client=client))
+        verify(tmp_path / "a.zip")
+        assert "export(path, client=client)" in said
+        assert "b'" not in said
+        assert len(said.splitlines()) <= 5
+        assert made.export(tmp_path / "a.zip", client=other).not_computed == {}
+
+
 def test_secrets_and_paths_of_the_machine_are_never_inside(
     simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
