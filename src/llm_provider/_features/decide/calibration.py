@@ -209,7 +209,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
 def _check_labels(ours: set[Hashable], theirs: set[Hashable]) -> None:
     """Raise an error if two judges who share no label have labels of two types, or spell one in two ways."""
     kinds = [{str if isinstance(each, str) else type(each) for each in side} for side in (ours, theirs)]
-    pairs = sorted((str(one), str(other)) for one in ours for other in theirs)
+    pairs = sorted((str(label), str(other)) for label in ours for other in theirs)
     alike = [pair for pair in pairs if len({each.strip().casefold() for each in pair}) == 1]
     if kinds[0] != kinds[1] or alike:
         first, second = next(iter(ours)), next(iter(theirs))

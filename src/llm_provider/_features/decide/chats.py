@@ -40,8 +40,8 @@ _ANSWER_TOKENS = 16
 """The least that OpenAI's Responses API takes. The first token is read alone."""
 
 _REFUSED = ("refusal", "content_filter")
-_WHOLE = 1.01
-"""The largest sum of probabilities: more than 1, as servers round them."""
+_MOST = 0.01
+"""The largest log probability: more than 0, as servers round them."""
 
 
 def list_codes(question: Question) -> list[str]:
@@ -140,17 +140,18 @@ async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Jud
     first = next((token for token in choice.logprobs or () if token.token.strip()), None)
     if first is None:
         raise OutputError(f"{call.target.provider} told no log probabilities: use method='sampled'")
+    for token in (first, *first.top):
+        if not token.logprob <= _MOST:
+            raise OutputError(
+                f"{call.target.provider} told the log probability {token.logprob:g} of {token.token!r:.40}, "
+                "which is no number up to 0: use method='sampled'"
+            )
     odds: dict[str, float] = {}
     # The token that was drawn need not be among the likeliest ones.
     drawn = () if any(token.token == first.token for token in first.top) else (first,)
     for token in (*first.top, *drawn):
         # Tokenizers have one token for a letter, and others for it with a space around it.
-        odds[token.token.strip()] = odds.get(token.token.strip(), 0.0) + math.exp(min(token.logprob, 1.0))
-    if not math.fsum(odds.values()) <= _WHOLE:
-        raise OutputError(
-            f"{call.target.provider} told log probabilities that no probabilities have, such as "
-            f"{max(each.logprob for each in (first, *first.top)):g}: use method='sampled'"
-        )
+        odds[token.token.strip()] = odds.get(token.token.strip(), 0.0) + math.exp(token.logprob)
     weights = [odds.get(code, 0.0) for code in list_codes(question)]
     mass = math.fsum(weights)
     if not mass:

@@ -98,7 +98,7 @@ _Compared = tuple[str, Callable[[], tuple[Any, Any]]]
 
 
 def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
-    """The keys of the requests and of the result, each of which has them all."""
+    """The keys of the requests and of the result, which both name."""
     known = [request for request in row["requests"] if "why" not in request]
     claimed = [request["key"] for request in row["requests"]]
     of_result = [key for piece in list_pieces(row["result"]) for key in piece.get("cache_keys", ())]
