@@ -107,6 +107,13 @@ class TestEveryClass:
         assert (bare.status, bare.attempts, bare.retry_after) == (None, 0, None)
         assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
 
+    @pytest.mark.parametrize("part", ["ok", 0, slice(1)])
+    def test_a_part_of_an_answer_in_its_place_raises_it(self, kind: type[LLMError], part: Any) -> None:
+        error: Any = make(kind)
+        with pytest.raises(kind) as raised:
+            error[part]
+        assert raised.value is error
+
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
         branches = (
             RequestError, ProviderError, OutputError, BudgetExceededError, TooManyErrorsError, BatchError,

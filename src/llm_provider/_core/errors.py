@@ -122,6 +122,10 @@ class LLMError(Exception):
                 raise as_missing_answer(self) from self.__cause__
             raise missing_attribute(self, name)
 
+        def __getitem__(self, name: Any) -> Any:
+            # As of an answer in its place, such as decisions[0]["NAME"].
+            raise self.with_traceback(None)
+
     @property
     def cost(self) -> float | None:
         """USD that all requests of the call cost; if one cost is unknown None, with two `cost_bounds`."""

@@ -143,3 +143,8 @@ def test_the_command_prints_plan_and_report(
     assert run(*border).code == 0
     assert run(*model, str(prompts)).code == 2, "--budget is missing"
     assert run("recheck", "groq/other", str(prompts), "--budget", "1").code == 2
+
+
+def test_recheck_lists_no_option_that_it_refuses(run: RunCommand) -> None:
+    assert "--fallback" in run("ask", "--help").out
+    assert "--fallback" not in run("recheck", "--help").out

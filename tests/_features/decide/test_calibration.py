@@ -31,6 +31,9 @@ class TestBrier:
             (["a"], [True], "'a' is no probability"),
             ([0.5], ["yes"], "'yes' is no outcome"),
             ([None], [True], "no pair of probabilities and outcomes is left"),
+            (numpy.array([[0.1], [0.9]]), [0, 1], "are two columns or lists"),
+            ([0.1, 0.9], numpy.array([[0], [1]]), "are two columns or lists"),
+            (numpy.array(0.5), [1], "are two columns or lists"),
         ],
     )
     def test_wrong_values_get_a_sentence(self, probabilities: Any, outcomes: Any, says: str) -> None:
@@ -208,4 +211,19 @@ def test_labels_of_two_types_that_share_none_are_a_mistake(first: list[Any], sec
     with pytest.raises(RequestError, match="share no label"):
         cohen_kappa(first, second)
     assert cohen_kappa(["a", "a"], ["b", "c"]).agreement == 0
+
+
+@pytest.mark.parametrize("change", [str.title, str.upper, "{} ".format, " {}".format])
+@pytest.mark.parametrize("kind", [list, numpy.array, pandas.Series])
+def test_labels_in_two_spellings_are_shown_as_texts(change: Any, kind: Any) -> None:
+    labels = ["no", "yes", "no"]
+    for pair in ((kind(labels), list(map(change, labels))), (list(map(change, labels)), kind(labels))):
+        with pytest.raises(RequestError, match="differ in case or spaces: write both in one way") as raised:
+            cohen_kappa(*pair)
+        assert repr("no") in str(raised.value)
+        assert repr(change("no")) in str(raised.value)
+        assert "np." not in str(raised.value)
+
+
+def test_labels_that_are_equal_are_of_one_type() -> None:
     assert cohen_kappa([1, 0, 1], [1.0, 0.0, True]).kappa == 1

@@ -128,6 +128,20 @@ class TestLogprobs:
         with pytest.raises(OutputError, match=says):
             ask(client, server, POLITE, method="logprobs")
 
+    @pytest.mark.parametrize("largest", [0.6, 1.0, 1.005, 1.02, 2.0, 1e300])
+    @pytest.mark.parametrize("others", [{}, {"B": 0.001}, {"B": 0.6}])
+    @pytest.mark.parametrize("drawn", [None, ("X", 0.001), ("X", 2.0)])
+    def test_a_probability_of_more_than_1_is_refused(
+        self, client: Client, server: ChatServer, largest: float, others: dict[str, float], drawn: Any
+    ) -> None:
+        """But for the rounding of a server."""
+        server.odds, server.drawn = {"A": largest, **others}, drawn
+        if max([largest, *others.values(), drawn[1] if drawn else 0.0]) < 1.01:
+            assert ask(client, server, POLITE, method="logprobs")[0].mass > 0
+        else:
+            with pytest.raises(OutputError, match="which is no number up to 0"):
+                ask(client, server, POLITE, method="logprobs")
+
     def test_a_model_without_log_probabilities_is_named(self, client: Client) -> None:
         with pytest.raises(
             UnsupportedParameterError, match="claude-haiku-5-5 does not tell log probabilities: use"

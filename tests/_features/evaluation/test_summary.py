@@ -23,7 +23,7 @@ from llm_provider import (
     compare,
 )
 from llm_provider._features.evaluation.statistics import measure
-from llm_provider._features.evaluation.summary import report_runs, sample_scores
+from llm_provider._features.evaluation.summary import find_score, read_samples, report_runs
 
 
 def answer(*texts: str, **more: Any) -> Response[Any]:
@@ -225,9 +225,10 @@ def test_a_name_is_needed_among_several_scores() -> None:
         == compare(scored, scored, score="score.right").p_value
         == 1
     )
-    assert sample_scores(scored, "length") == {0: [3.0], 1: [3.0]}
-    assert sample_scores(Results([answer("a")]), None) == {}
-    assert sample_scores(run([1, None], [None], "failed"), None) == {0: [1.0, None]}
+    assert (name := find_score(scored, "length"))
+    assert [list(read_samples(each.score_values, name, failed=False)) for each in scored] == [[3.0], [3.0]]
+    assert find_score(Results([answer("a")]), None) is None
+    assert list(read_samples((1.0, None, 0.0), "score", failed=True)) == [0.0]
 
 
 def test_what_one_run_lacks_is_left_out_and_counted() -> None:

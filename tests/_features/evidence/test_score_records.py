@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from llm_provider import Client, LLMError, Results, Scores, call_many, verify
+from llm_provider._core.types.score_values import with_scores
 from llm_provider.simulator import Fault, Simulator
 
 pytestmark = [
@@ -130,6 +131,9 @@ def check_logs(folder: Path, results: Results[Any], scores: list[Any], evaluatio
         from inspect_ai.log import list_eval_logs, read_eval_log
         from inspect_ai.model import ChatMessageAssistant
     seen = {}
+    pairs = zip(results, scores, strict=True)
+    table = Results(with_scores(result, [score]) for result, score in pairs).summarize_scores()
+    means = {row["model"]: pytest.approx(row["mean"]) for row in table.rows}
     logs = list_eval_logs(str(folder))
     assert len(logs) == len(list(folder.iterdir()))
     for info in logs:
@@ -141,12 +145,17 @@ def check_logs(folder: Path, results: Results[Any], scores: list[Any], evaluatio
         assert log.samples is not None
         values = [sample.scores[evaluation].as_float() for sample in log.samples if sample.scores]
         assert len(values) == len(log.samples) == log.results.total_samples
-        assert log.results.scores[0].metrics["mean"].value == pytest.approx(sum(values) / len(values))
+        assert log.results.completed_samples == sum(sample.error is None for sample in log.samples)
+        assert log.results.scores[0].metrics["mean"].value == means[log.eval.model.partition("/")[2]]
         used = log.stats.model_usage[log.eval.model]
         assert used.total_tokens == sum(s.output.usage.total_tokens for s in log.samples if s.output.usage)
         for sample in log.samples:
             seen[sample.id] = sample.scores[evaluation].value if sample.scores else None
             result = results[int(sample.id)]
+            if isinstance(result, LLMError):
+                assert sample.error
+                assert not sample.output.choices
+                continue
             texts = [result.best.text] if isinstance(result, Scores) else result.texts
             assert [choice.message.text for choice in sample.output.choices] == texts
             assert isinstance(sample.messages[-1], ChatMessageAssistant)
@@ -154,11 +163,7 @@ def check_logs(folder: Path, results: Results[Any], scores: list[Any], evaluatio
                 calls = [call.function for call in sample.output.message.tool_calls or ()]
                 assert calls == [call.name for call in result.tool_calls]
                 assert f"{result.provider}/{result.model}" == log.eval.model
-    assert seen == {
-        index: float(score)
-        for index, score in enumerate(scores)
-        if score is not None and not isinstance(results[index], LLMError)
-    }
+    assert seen == {index: float(score) for index, score in enumerate(scores) if score is not None}
 
 
 def test_the_statement_is_one_of_in_toto(simulator: Simulator, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -378,9 +378,10 @@ _OPTIONS: dict[str, JSONObject] = {
 }  # fmt: skip
 
 
-def call_options(function: FunctionT) -> FunctionT:
+def call_options(function: FunctionT, without: Collection[str] = ()) -> FunctionT:
     for name, settings in reversed(_OPTIONS.items()):
-        function = click.option(name, **settings)(function)
+        if name not in without:
+            function = click.option(name, **settings)(function)
     return prices_option(function)
 
 

@@ -1,5 +1,6 @@
 """The commands `estimate` and `recheck`, which read a file of prompts."""
 
+import functools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -97,7 +98,7 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 @click.option("--history", metavar="FILE", help="border prompts, their answers and all reports")
 @click.option("--persistence", metavar="DAYS", type=int, help="days in a row that make an alarm (3)")
 @click.option("--draw", metavar="N", type=int, help="continue the recheck with this number")
-@call_options
+@functools.partial(call_options, without=["--fallback"])
 @click.option("--dry-run", is_flag=True, help="print the plan, and send nothing")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
 def run_recheck(

@@ -167,7 +167,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
 
     Raises:
         RequestError: the lengths differ, nothing is left, or the judges share no label and have labels of
-            different types, such as True and "True".
+            different types, such as True and "True", or one in two spellings, such as "no" and "No".
 
     >>> measured = cohen_kappa(list("aabb" * 5), list("aabb" * 4 + "abbb"))
     >>> round(measured.kappa, 3), measured.agreement, measured.count
@@ -177,11 +177,8 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     if strange := [each for pair in pairs for each in pair if not isinstance(each, Hashable)]:
         raise RequestError(f"{cite(strange[0])} is no label: give texts, numbers or bools")
     ours, theirs = ({pair[side] for pair in pairs} for side in (0, 1))
-    if ours.isdisjoint(theirs) and {type(each) for each in ours} != {type(each) for each in theirs}:
-        raise RequestError(
-            f"the judges share no label: one says {cite(next(iter(ours)))}, the other "
-            f"{cite(next(iter(theirs)))}; give both labels of one type"
-        )
+    if ours.isdisjoint(theirs):
+        _check_labels(ours, theirs)
     count = len(pairs)
     shares = {pair: number / count for pair, number in Counter(pairs).items()}
     rows, columns = Counter[Hashable](), Counter[Hashable]()
@@ -207,6 +204,20 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     variance = (own + others - (kappa - chance * (1 - kappa)) ** 2) / (count * (1 - chance) ** 2)
     half = _Z * math.sqrt(max(0.0, variance))
     return Agreement(kappa, (max(-1.0, kappa - half), min(1.0, kappa + half)), agreed, count)
+
+
+def _check_labels(ours: set[Hashable], theirs: set[Hashable]) -> None:
+    """Raise an error if two judges who share no label have labels of two types, or spell one in two ways."""
+    kinds = [{str if isinstance(each, str) else type(each) for each in side} for side in (ours, theirs)]
+    pairs = sorted((str(label), str(other)) for label in ours for other in theirs)
+    alike = [pair for pair in pairs if len({each.strip().casefold() for each in pair}) == 1]
+    if kinds[0] != kinds[1] or alike:
+        first, second = next(iter(ours)), next(iter(theirs))
+        remedy = "give both labels of one type"
+        if kinds[0] == kinds[1]:
+            (first, second), remedy = alike[0], "they differ in case or spaces: write both in one way"
+        cited = [cite(str(each) if isinstance(each, str) else each) for each in (first, second)]
+        raise RequestError(f"the judges share no label: one says {cited[0]}, the other {cited[1]}; {remedy}")
 
 
 def find_interval(count: float, total: float) -> tuple[float, float]:
@@ -241,7 +252,8 @@ def _is_share(value: Any) -> bool:
 
 def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tuple[Any, Any]]:
     for each in (first, second):
-        is_table = isinstance(each, (str, Mapping, Results)) or hasattr(each, "columns")
+        is_table = isinstance(each, (str, Mapping, Results)) or getattr(each, "ndim", 1) != 1
+        is_table = is_table or hasattr(each, "columns")
         if is_table or not isinstance(each, Iterable):
             raise RequestError(
                 f"{what} are two columns or lists, such as frame['probability'] and frame['true'] of "

@@ -40,6 +40,8 @@ _ANSWER_TOKENS = 16
 """The least that OpenAI's Responses API takes. The first token is read alone."""
 
 _REFUSED = ("refusal", "content_filter")
+_MOST = 0.01
+"""The largest log probability: more than 0, as servers round them."""
 
 
 def list_codes(question: Question) -> list[str]:
@@ -138,6 +140,12 @@ async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Jud
     first = next((token for token in choice.logprobs or () if token.token.strip()), None)
     if first is None:
         raise OutputError(f"{call.target.provider} told no log probabilities: use method='sampled'")
+    for token in (first, *first.top):
+        if not token.logprob <= _MOST:
+            raise OutputError(
+                f"{call.target.provider} told the log probability {token.logprob:g} of {token.token!r:.40}, "
+                "which is no number up to 0: use method='sampled'"
+            )
     odds: dict[str, float] = {}
     # The token that was drawn need not be among the likeliest ones.
     drawn = () if any(token.token == first.token for token in first.top) else (first,)

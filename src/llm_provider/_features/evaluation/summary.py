@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -16,6 +16,7 @@ from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
 from ..._core.types.response import Response
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
+from ..._core.types.score_values import ScoreValue
 from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
 from .statistics import average as average  # noqa: PLC0414 - for evidence, by its door
 from .tables import ScoreTable
@@ -343,16 +344,11 @@ def report_runs(
     return ScoreTable(rows, ("file", *tables[first].words), notes)
 
 
-def sample_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, list[float | None]]:
-    """The scores of the samples of each result that has one, by position, for evidence.
-
-    `score` is its name, which is needed where there are several.
-    """
+def find_score(results: Sequence[AnyResult], score: str | None) -> str | None:
+    """The column of a score by its name, which is needed where there are several; None if there is none."""
     if score is None and not any(result.score_values for result in results):
-        return {}
-    name = choose_score(_names(results), score)
-    read = ((index, list(_read_samples(result, name))) for index, result in enumerate(results))
-    return {index: numbers for index, numbers in read if any(number is not None for number in numbers)}
+        return None
+    return choose_score(_names(results), score)
 
 
 def choose_score(names: Sequence[str], score: str | None) -> str:
@@ -368,11 +364,13 @@ def choose_score(names: Sequence[str], score: str | None) -> str:
 
 def read_values(result: AnyResult, score: str) -> Iterator[float]:
     """The values of a score; of a failed call, that of the call and not those of its samples."""
-    return (number for number in _read_samples(result, score) if number is not None)
+    numbers = read_samples(result.score_values, score, failed=isinstance(result, LLMError))
+    return (number for number in numbers if number is not None)
 
 
-def _read_samples(result: AnyResult, score: str) -> Iterator[float | None]:
-    for value in result.score_values[-1:] if isinstance(result, LLMError) else result.score_values:
+def read_samples(values: Sequence[ScoreValue], score: str, *, failed: bool) -> Iterator[float | None]:
+    """The numbers of a score in the `score_values` of a result, or of a call that failed."""
+    for value in values[-1:] if failed else values:
         number = value.get(score.removeprefix(f"{SCORE}.")) if isinstance(value, Mapping) else value
         yield number if isinstance(value, Mapping) == (score != SCORE) else None
 
@@ -407,18 +405,17 @@ def has_scores(results: Sequence[AnyResult]) -> bool:
 
 def name_models(results: Sequence[AnyResult]) -> list[str]:
     """The model of each result. An error has the name that was asked for, not the one that answers."""
-    answered = {(each.provider, each.model) for each in results if not isinstance(each, LLMError)}
-    models = []
-    for each in results:
-        model = str(each.model)
-        if isinstance(each, LLMError) and (each.provider, model) not in answered:
-            bare = model.rpartition("/")[2]
-            same = [
-                name for provider, name in answered if provider == each.provider and name.startswith(bare)
-            ]
-            model = same[0] if len(same) == 1 else model
-        models.append(model)
-    return models
+    answered = {(each.provider, str(each.model)) for each in results if not isinstance(each, LLMError)}
+    return [name_model(each.provider, str(each.model), answered) for each in results]
+
+
+def name_model(provider: str | None, model: str, answered: Collection[tuple[str | None, str]]) -> str:
+    """The model of a result, among the providers and models that answered."""
+    if (provider, model) in answered:
+        return model
+    bare = model.rpartition("/")[2]
+    same = [name for its, name in answered if its == provider and name.startswith(bare)]
+    return same[0] if len(same) == 1 else model
 
 
 def identify(result: AnyResult, index: int) -> Hashable:

@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import EvidenceError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.exact_decimal import exact, total
@@ -227,20 +228,24 @@ def read_json(text: bytes, where: str) -> Any:
 FORMAT, VERSION = "llm_provider evidence", 1
 PREDICATE = "https://github.com/llm-provider/llm-provider/evidence/v1"
 _COUNTS = ("input_tokens", "output_tokens")
+_Name = tuple[str | None, str]
+"""A provider and a model."""
 
 
 class Figures:
     """The sums of rows, in all and by model: they name what is known, and count what is not."""
 
     def __init__(self) -> None:
-        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._usd: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self._sums: defaultdict[_Name, Counter[str]] = defaultdict(Counter)
+        self._usd: defaultdict[tuple[_Name, str], Decimal] = defaultdict(Decimal)
+        self._answered = set[_Name]()
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, row: JSONObject) -> None:
         result = row["result"]
-        provider, name = result["provider"], result["model"]
-        model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
+        model = result["provider"], str(result["model"])
+        if not result.get("error"):
+            self._answered.add(model)
         sums = self._sums[model]
         kinds = ("scores", "decisions")
         kind = "errors" if result.get("error") else next((n for n in kinds if n in result), "responses")
@@ -265,16 +270,20 @@ class Figures:
             if "why" in request:
                 self._reasons["key of a sample"][str(request["why"])] += 1
 
-    def _add_usd(self, model: str, name: str, usd: float) -> None:
+    def _add_usd(self, model: _Name, name: str, usd: float) -> None:
         self._usd[model, name] = exact().add(self._usd[model, name], Decimal(repr(float(usd))))
 
     def to_dict(self) -> JSONObject:
         """The sums, with USD as exact text."""
-        models = {model: self._describe([model]) for model in sorted(self._sums)}
+        groups: defaultdict[str, list[_Name]] = defaultdict(list)
+        for model in self._sums:
+            provider, name = model[0], doors.score_summaries.name_model(*model, self._answered)
+            groups[name if name.startswith(f"{provider}/") else f"{provider}/{name}"].append(model)
+        models = {model: self._describe(groups[model]) for model in sorted(groups)}
         reasons = {name: dict(counts) for name, counts in self._reasons.items()}
         return {"total": self._describe(list(self._sums)), "models": models, "not_computed": reasons}
 
-    def _describe(self, models: list[str]) -> JSONObject:
+    def _describe(self, models: list[_Name]) -> JSONObject:
         counts: Counter[str] = sum((self._sums[model] for model in models), Counter())
         optional = {"score_sum": counts["scored"], "cost_at_most": counts["cost_bounded"]}
         names = ("cost", "price", *(name for name, count in optional.items() if count))

@@ -31,7 +31,8 @@ from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
-from ..._core.types.results_table import AnyResult, OtherResult
+from ..._core.types.results_table import SCORE, AnyResult, OtherResult
+from ..._core.types.score_values import with_scores
 from .container import (
     FORMAT,
     VERSION,
@@ -58,10 +59,10 @@ def write_evidence(
     settings: Settings,
     prices: PriceTable,
     selection: JSONObject,
-    scores: Mapping[int, Sequence[float | None]],
+    score: str | None,
     evaluation: str,
 ) -> Evidence:
-    """Write the evidence of results, with the scores of samples by index, and the statement beside it."""
+    """Write the evidence of results, with the column `score`, and the statement beside it."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, OtherResult, LLMError)):
             kind = type(result).__name__
@@ -79,13 +80,13 @@ def write_evidence(
         "settings": {**kept, "cache_finish_reasons": sorted(settings.kept_reasons)},
         "versions": describe_versions(),
         "git": _describe_git(),
-        **({"evaluation": evaluation} if scores else {}),
+        **({} if score is None else {"evaluation": evaluation, "score": score}),
     })  # fmt: skip
     manifest: JSONObject = {}
     records = ScoreRecords(about)
 
     def make_rows() -> Iterator[bytes]:
-        for line, row in maker.make_lines(results, scores):
+        for line, row in maker.make_lines(results, about.get("score")):
             figures.add(row)
             records.add(row)
             yield line
@@ -240,14 +241,24 @@ def export_results(
     runner = (client or default_client())._runner  # noqa: SLF001 - of the same layer
     engine = runner.engine
     about = selection or {"by": "results"}
-    given, prices = _check_scores(results, scores), runner.prices()
-    return write_evidence(results, path, engine.cache, engine.settings, prices, about, given, evaluation)
-
-
-def _check_scores(results: Sequence[Any], scores: Any) -> Mapping[int, Sequence[float | None]]:
-    """The scores by index, without those that are None. By default they are the results' own."""
+    name = None
     if scores is None or isinstance(scores, str):
-        return doors.score_summaries.sample_scores(results, scores)
+        if all(isinstance(result, (Response, OtherResult, LLMError)) for result in results):
+            name = doors.score_summaries.find_score(results, scores)
+    elif given := _check_scores(results, scores):
+        # In their place: a file says each score once.
+        results = [
+            with_scores(result, [given.get(index)] if index in given or result.score_values else None)
+            for index, result in enumerate(results)
+        ]
+        name = SCORE
+    return write_evidence(
+        results, path, engine.cache, engine.settings, runner.prices(), about, name, evaluation
+    )
+
+
+def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
+    """The given scores by index, without those that are None."""
     pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
     if isinstance(scores, Sized) and len(scores) > len(results):
         raise RequestError(
@@ -262,7 +273,7 @@ def _check_scores(results: Sequence[Any], scores: Any) -> Mapping[int, Sequence[
                 raise RequestError(f"scores has an index {cite(index)}, and there are {len(results)} results")
             if number is None or not math.isfinite(number):
                 raise RequestError(f"scores[{index}] must be a number, a bool or None, not {cite(score)}")
-            checked[index] = [float(number)]
+            checked[index] = float(number)
     return checked
 
 

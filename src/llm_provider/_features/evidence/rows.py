@@ -5,7 +5,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,15 @@ from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult
 from .container import write_json
-from .verification import decode_pieces, find_cost, find_price, list_differences, make_key
+from .verification import (
+    decode_pieces,
+    find_cost,
+    find_price,
+    list_differences,
+    list_texts,
+    make_key,
+    make_scores,
+)
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _KEYS = rb"(?:sk-|gsk_|xai-|hf_|ghp_|AIza|AKIA)[A-Za-z0-9_-]{16,}"
@@ -70,7 +78,7 @@ _Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
 _REDACTED = "a secret or a path of the machine was taken out of it"
-_NOT_HERE = "its question is not in this cache"
+_NOT_HERE = "its question is not in the cache of this client: export(path, client=client) takes another one"
 _ELIDED = "a long text or a file of it is stored as a digest"
 _HEADERS = "the values of its headers are left out"
 
@@ -88,9 +96,9 @@ class RowMaker:
         self.price_rows: dict[PriceRow, None] = {}
 
     def make_lines(
-        self, results: Iterable[AnyResult], scores: Mapping[int, Sequence[float | None]]
+        self, results: Iterable[AnyResult], score: str | None
     ) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row; `scores` has the samples' scores by index."""
+        """A line of JSON for each result, and its row, with the score of this column."""
 
         def fetch_ahead() -> Iterator[AnyResult]:
             remaining = iter(results)
@@ -101,12 +109,10 @@ class RowMaker:
 
         for index, result in enumerate(fetch_ahead()):
             row = self._make_row(index, result)
-            if known := [score for score in scores.get(index, ()) if score is not None]:
-                row["score"] = doors.score_summaries.average(known)
-                row |= {"sample_scores": scores[index]} if len(scores[index]) > 1 else {}
             # As `verify` will read it: tuples are lists, and secrets are replaced.
             row = json.loads(self._redaction.apply(write_json(row)))
-            differences = dict(list_differences(row, self._prices))
+            row |= make_scores(row["result"], score)
+            differences = dict(list_differences(row, self._prices, score))
             if not row["requests"] and "result" in row and "error" not in row["result"]:
                 differences.setdefault("keys", _NOT_STORED)
             reasons = {name: self._explain(name, row, reason) for name, reason in differences.items()}
@@ -122,7 +128,7 @@ class RowMaker:
         # What has cache keys: the rounds of a response, its scores, or the samples of an error.
         pieces: Sequence[Any] = getattr(result, "samples", ()) if isinstance(result, LLMError) else [result]
         pieces = result.rounds if isinstance(result, Response) else pieces
-        texts = {digest(text): text for text in _list_texts(fields) if len(text) > LONGEST_TEXT}
+        texts = {digest(text): text for text in list_texts(fields) if len(text) > LONGEST_TEXT}
         described = [self._describe_request(key, texts) for piece in pieces for key in piece.cache_keys]
         stored = [(entry, request) for entry, request in described if entry is not None]
         row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
@@ -217,6 +223,8 @@ class RowMaker:
         result = row["result"]
         if result.get("body") == "null" and name != "cost":
             return "its reply is not stored"
+        if name in ("scores", "decisions") and _NOT_HERE in (each.get("why") for each in row["requests"]):
+            return _NOT_HERE
         if name in ("price", "cost") and result.get(name) is None:
             return result.get("cost_unknown") or f"the {name} of the answer is not known"
         if name == "price" and result.get("cost_source") == "litellm":
@@ -227,11 +235,12 @@ class RowMaker:
         if name == "price" and result["price"] == 0 and not any(result["usage"].values()):
             return "it is in that of the first sample of its request"
         return {
-            "price": "the prices of this export give another one",
+            "prompt": "its request has it in another form",
+            "price": "this client has another price list: export(path, client=client) takes another client",
             "cost": "a part of the answer was stored or shared",
             # All other reasons for another key are with its request.
             "keys": _REDACTED if row["requests"] else _NOT_STORED,
-        }.get(name, reason)
+        }.get(name, "another one is computed from its parts" if reason.startswith("it is ") else reason)
 
 
 def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, str]]:
@@ -258,14 +267,6 @@ def _strip_tools(fields: Any) -> None:
     elif isinstance(fields, list):
         for each in fields:
             _strip_tools(each)
-
-
-def _list_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list, tuple)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _list_texts(each)
 
 
 def _restore(value: Any, texts: dict[str, str]) -> Any:

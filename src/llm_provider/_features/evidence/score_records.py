@@ -4,18 +4,20 @@ import contextlib
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from ..._core import doors
+from ..._core.errors import LLMError
 from ..._core.json_values import JSONObject
 from .container import write_json
 
 _SCHEMA = "0.3.0"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]|^\.+")
 """What the name of a folder does not have."""
+_LINE_ENDS = re.compile("\x85|\u2028|\u2029".encode())
 _STOPS = {"length": "max_tokens", "refusal": "content_filter"}
 """Inspect's words for finish reasons, where they differ."""
 _READ, _WRITTEN = "cache_read_input_tokens", "cache_write_input_tokens"
@@ -30,20 +32,32 @@ class ScoreRecords:
 
     def __init__(self, about: JSONObject) -> None:
         self._about, self._models = about, dict[str, _Model]()
+        self._answered, self._failed = set[tuple[str | None, str]](), list[JSONObject]()
 
     def add(self, row: JSONObject) -> None:
-        """Add a row. One without a score, or of a failed call, has no line."""
-        result, score = row["result"], row.get("score")
-        if score is None or result.get("error"):
+        """Add a row. One without a score has no line."""
+        result = row["result"]
+        if result.get("error"):
+            # What its model is called, the answers say.
+            self._failed += [row] if "score" in row else []
             return
+        self._answered.add((result["provider"], str(result["model"])))
+        if "score" in row:
+            self._add(row, result["model"])
+
+    def _add(self, row: JSONObject, name: str) -> None:
         times = [request["created"] for request in row["requests"] if "created" in request]
-        key = f"{result['provider']}/{result['model']}"
+        key = f"{row['result']['provider']}/{name}"
         if key not in self._models:
-            self._models[key] = _Model(key, self._about, result, min(times, default=0.0))
-        self._models[key].add(row, float(score), times)
+            first = row["result"] | {"model": name}
+            self._models[key] = _Model(key, self._about, first, min(times, default=0.0))
+        self._models[key].add(row, times)
 
     def finish(self) -> Iterator[tuple[str, list[bytes]]]:
         """The name of each part, and its lines without their ends."""
+        for row in self._failed:
+            provider, name = row["result"]["provider"], str(row["result"]["model"])
+            self._add(row, doors.score_summaries.name_model(provider, name, self._answered))
         for model in self._models.values():
             yield f"{model.part}_samples.jsonl", model.samples
             yield f"{model.part}.json", [write_json(model.describe())]
@@ -55,8 +69,9 @@ class _Model:
 
     def __init__(self, key: str, about: JSONObject, first: JSONObject, begin: float) -> None:
         self._key, self._name, self._about, self._first = key, str(about["evaluation"]), about, first
-        self._ids, self._total, self._begin, self._end = list[int](), 0.0, begin, begin
-        self._epochs = 1
+        self._ids, self._begin, self._end = list[int](), begin, begin
+        self._questions = defaultdict[Any, list[float]](list)
+        self._epochs, self._failed = 1, 0
         self._digest, self._usage = hashlib.sha256(), Counter[str]()
         self.samples, self.log_lines = list[bytes](), list[bytes]()
         folders = (self._name, first["provider"], first["model"])
@@ -68,7 +83,7 @@ class _Model:
         # Inspect lists the logs whose names begin with a time.
         self.log = f"inspect/{_write_time(begin).replace(':', '-')}_{words[0]}_{end}.json"
 
-    def add(self, row: JSONObject, score: float, times: list[float]) -> None:
+    def add(self, row: JSONObject, times: list[float]) -> None:
         result, choices = row["result"], None
         if "scores" in result:
             # Scores choose the most likely text.
@@ -77,9 +92,10 @@ class _Model:
         elif "decisions" in result:
             prompt, texts = result["input"], [_choose(result)["text"]]
         else:
-            prompt, texts = result["prompt"], [choice["text"] for choice in result["choices"]]
+            prompt, texts = result["prompt"], [choice["text"] for choice in result.get("choices", ())]
+            prompt = "" if prompt is None else prompt
         raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
-        usage = result["usage"]
+        usage: Mapping[str, int] = Counter(result["usage"] or {})
         used = {name: usage[name] for name in ("input_tokens", "output_tokens")}
         used["total_tokens"] = sum(used.values())
         line: JSONObject = {
@@ -96,8 +112,14 @@ class _Model:
             "reasoning_tokens": usage["reasoning_output_tokens"],
         }  # fmt: skip
         self._usage.update(used)
+        if result.get("error"):
+            line["error"] = str(LLMError.from_dict(result))
+            self._failed += 1
         scores, usage = row.get("sample_scores"), used
-        for epoch, each in enumerate(scores or [score], start=1):
+        # A question is what it is in the table of the scores.
+        is_known = result.get("prompt", raw) is not None
+        question = self._questions[write_json([raw, result["metadata"]]) if is_known else row["index"]]
+        for epoch, each in enumerate(scores or [row["score"]], start=1):
             if each is None:
                 continue
             part, own = slice(None) if scores is None else slice(epoch - 1, epoch), dict(line)
@@ -106,20 +128,23 @@ class _Model:
             sample = self._describe_sample(row, each, prompt if _is_plain(prompt) else raw, usage, part)
             sample |= {"epoch": epoch, "choices": choices}
             self.log_lines.append((b"," if self.samples else b"") + write_json(sample))
-            self.samples.append(write_json(own))
+            # Programs that read lines take these characters for ends.
+            self.samples.append(
+                _LINE_ENDS.sub(lambda end: b"\\u%04x" % ord(end[0].decode()), write_json(own))
+            )
             self._digest.update(self.samples[-1] + b"\n")
+            question.append(float(each))
             # What the samples of a call share is in the first one.
             counted, usage, self._epochs = {}, {}, max(self._epochs, epoch)
         self._ids.append(row["index"])
-        self._total += score
         self._end = max([self._end, *times])
 
     def _describe_sample(
         self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int], part: slice
     ) -> JSONObject:
         result = row["result"]
-        answers = []
-        for choice in result["choices"][part] if "choices" in result else [_choose(result)]:
+        answers, failed = [], result.get("error")
+        for choice in result["choices"][part] if "choices" in result else [] if failed else [_choose(result)]:
             calls = []
             for call in choice["tool_calls"]:
                 arguments: Any = call["arguments"]
@@ -136,23 +161,30 @@ class _Model:
         known = ("served_by", "cached", "provider", *(("cost", "price") if usage else ()))
         return {
             "id": row["index"], "input": prompt, "target": "",
-            "messages": [*([] if isinstance(prompt, str) else prompt), answers[0]["message"]],
+            "messages": [
+                *([] if isinstance(prompt, str) else prompt), *(each["message"] for each in answers[:1]),
+            ],
             "output": {
                 "model": str(result["model"]), "choices": answers, "usage": usage or None,
-                "metadata": {"llm_provider": {name: result[name] for name in known}},
+                "metadata": {"llm_provider": {name: result.get(name) for name in known}},
                 "response_id": result.get("id"),
             },
+            "error": failed and {"message": result["message"], "traceback": failed, "traceback_ansi": failed},
             "scores": {self._name: {"value": score}},
             "metadata": {"metadata": result["metadata"]},
             "model_usage": {self._key: usage} if usage else {},
         }  # fmt: skip
 
+    def _average(self) -> float:
+        """The mean of the questions' means, as the table of the scores has it."""
+        average: Callable[[Sequence[float]], float] = doors.score_summaries.average
+        return average(list(map(average, self._questions.values())))
+
     def describe(self) -> JSONObject:
-        who = {name: str(value) for name, value in (self._first["served_by"] or {}).items()}
+        who = {name: str(value) for name, value in (self._first.get("served_by") or {}).items()}
         parts = {"name": "engine", "version": "engine_version"}
         engine = {name: who[key] for name, key in parts.items() if key in who}
-        count = len(self._ids)
-        details = {"score": self._total / count, "uncertainty": {"num_samples": count}}
+        details = {"score": self._average(), "uncertainty": {"num_samples": len(self._questions)}}
         return {
             "schema_version": _SCHEMA,
             "evaluation_id": f"{self._name}/{self._key}",
@@ -183,7 +215,7 @@ class _Model:
     def write_log_head(self) -> bytes:
         """Inspect's log up to its samples, in inspect's own order: who reads no samples stops there."""
         git, count, rows = self._about["git"], len(self._ids), len(self.samples)
-        mean = {"mean": {"name": "mean", "value": self._total / count}}
+        mean = {"mean": {"name": "mean", "value": self._average()}}
         score = {"name": self._name, "scorer": self._name, "scored_samples": count, "metrics": mean}
         fields = {
             "version": 2,
@@ -197,7 +229,7 @@ class _Model:
                 "packages": {"llm_provider": self._about["versions"]["llm-provider-call"]},
             },
             "plan": {},
-            "results": {"total_samples": rows, "completed_samples": rows, "scores": [score]},
+            "results": {"total_samples": rows, "completed_samples": rows - self._failed, "scores": [score]},
             "stats": {
                 "started_at": _write_time(self._begin), "completed_at": _write_time(self._end),
                 "model_usage": {self._key: dict(self._usage)},

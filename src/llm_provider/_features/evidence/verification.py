@@ -28,6 +28,7 @@ from ..._core.runtime.files import open_data
 from ..._core.runtime.json_pieces import canonical
 from ..._core.store.entry import cache_key
 from ..._core.types.response import Response
+from ..._core.types.results_table import SCORE
 from ..._core.types.usage import Usage
 from .container import (
     FORMAT,
@@ -46,9 +47,24 @@ from .score_records import ScoreRecords
 FORMATS = frozenset(row.adapter for row in (*ROUTES.values(), INTERACTIONS))
 _OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")
 """What a response shows of its first sample."""
+_OF_LAST_ROUND = (
+    *_OF_CHOICE,
+    "body",
+    "choices",
+    "model",
+    "id",
+    "provider",
+    "served_by",
+    "parsed",
+    "cache_keys",
+)
+_OF_COST = ("cost", "cost_bounds", "cost_unknown")
+_SCORES = frozenset({SCORE, "sample_scores"})
 
 
-def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, str]]:
+def list_differences(
+    row: JSONObject, prices: PriceTable, score: str | None = None
+) -> Iterator[tuple[str, str]]:
     """Each value of a row that is another one when it is computed, with the reason; none if all agree."""
     if type(row.get("result")) is not dict:
         yield "result", "there is none"
@@ -57,7 +73,12 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
     kinds = {"error": _list_of_chat, "scores": _list_of_scores, "decisions": _list_of_decisions}
     kind = next((kinds[name] for name in kinds if result.get(name)), _list_of_chat)
     try:
-        comparisons: list[_Compared] = [("keys", lambda: _compare_keys(row)), *kind(row, prices)]
+        comparisons: list[_Compared] = [
+            ("keys", lambda: _compare_keys(row)),
+            ("prompt", lambda: _compare_prompts(row)),
+            (SCORE, lambda: ({each: row[each] for each in _SCORES & row.keys()}, make_scores(result, score))),
+            *kind(row, prices),
+        ]
     except (KeyError, TypeError, AttributeError) as error:
         yield "result", f"it lacks its answers: {error!r}"
         return
@@ -77,8 +98,42 @@ _Compared = tuple[str, Callable[[], tuple[Any, Any]]]
 
 
 def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
+    """The keys of the requests and of the result, which both name."""
     known = [request for request in row["requests"] if "why" not in request]
-    return [request["key"] for request in known], list(map(make_key, known))
+    claimed = [request["key"] for request in row["requests"]]
+    of_result = [key for piece in list_pieces(row["result"]) for key in piece.get("cache_keys", ())]
+    return ([request["key"] for request in known], claimed), (list(map(make_key, known)), of_result)
+
+
+def _compare_prompts(row: JSONObject) -> tuple[Any, Any]:
+    """The texts of the prompt, and those of them that the first request has."""
+    result, sent = row["result"], list(list_texts([each.get("payload") for each in row["requests"][:1]]))
+    prompt: Any = next((result[name] for name in ("prompt", "context", "input") if result.get(name)), "")
+    contents = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
+    parts = [part for each in contents for part in (each if isinstance(each, list) else [each])]
+    texts: list[Any] = [part["text"] if isinstance(part, dict) and "text" in part else part for part in parts]
+    texts = [text for text in texts if isinstance(text, str)] if sent else []
+    return texts, [text for text in texts if any(text in each for each in sent)]
+
+
+def list_texts(value: Any) -> Iterator[str]:
+    """The texts of a JSON value, without the names of fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from list_texts(each)
+
+
+def make_scores(result: JSONObject, score: str | None) -> JSONObject:
+    """The fields of a row for the score of this column: the mean of the samples, and each of several."""
+    if score is None:
+        return {}
+    values, failed = result.get("score_values", ()), bool(result.get("error"))
+    numbers = list(doors.score_summaries.read_samples(values, score, failed=failed))
+    known = [number for number in numbers if number is not None]
+    mean = {"score": doors.score_summaries.average(known)} if known else {}
+    return mean | ({"sample_scores": numbers} if known and len(numbers) > 1 else {})
 
 
 def make_key(request: JSONObject) -> str:
@@ -100,19 +155,37 @@ def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
         yield "answers", lambda: _compare_answers(pieces, read())
         return
     yield "answers", lambda: _compare_answers(pieces, read(), result)
-    yield "usage", lambda: (result["usage"], json_value(sum_usage(flat())))
+    # The rounds of a result tell their own usage, price and cost beside its sums.
+    parts = [] if pieces[-1] is result else pieces
+
+    def compare_usage() -> tuple[Any, Any]:
+        computed = [flat(), *(each.answers for each in read()[: len(parts)])]
+        return [each["usage"] for each in (result, *parts)], list(map(json_value, map(sum_usage, computed)))
+
+    yield "usage", compare_usage
     yield "served_by", lambda: _compare_origins(pieces, read())
     yield "parsed", lambda: (result["parsed"], _parse(result))
     # The price of an answer has the requests whose answers did not match, and none that failed.
     find = find_cost if result["cost"] in (None, result["price"]) else find_price
-    yield "price", lambda: (result["price"], _float(find(flat(), row, prices)))
+
+    def compare_prices() -> tuple[Any, Any]:
+        of_parts = [find_price(each.answers, row, prices) for each in read()[: len(parts)]]
+        computed = list(map(_float, [find(flat(), row, prices), *of_parts]))
+        return [each["price"] for each in (result, *parts)], computed
+
+    yield "price", compare_prices
 
     def compute_cost() -> float | None:
         if result["cached"]:
             return 0.0
         return _float(find_cost(flat(), row, prices)) if row["others"] else result["price"]
 
-    yield "cost", lambda: (result["cost"], compute_cost())
+    def compare_costs() -> tuple[Any, Any]:
+        costs = [compute_cost(), *(0.0 if each["cached"] else each["price"] for each in parts)]
+        claimed = [[each.get(name) for name in _OF_COST] for each in (result, *parts)]
+        return claimed, [[cost, None, None] for cost in costs]
+
+    yield "cost", compare_costs
 
 
 def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
@@ -209,7 +282,7 @@ def _compare_answers(
     if result is not None and pieces[-1] is not result:
         # The last round is the result.
         for side, holder in ((claimed, result), (computed, pieces[-1])):
-            side.append([holder[name] for name in ("body", "choices", "text", "model", "id")])
+            side.append([holder[name] for name in _OF_LAST_ROUND])
     return claimed, computed
 
 
@@ -373,8 +446,8 @@ class _Comparison:
             allowed = row["not_computed"]
             if type(allowed) is not dict or row["index"] != count:
                 raise EvidenceError(f"{self.where}: it is not row {count}")
-            for name, problem in list_differences(row, prices):
-                if name not in allowed:
+            for name, problem in list_differences(row, prices, self._manifest.get("score")):
+                if name not in allowed or name == SCORE:
                     raise EvidenceError(f"{self.where}: {name}: {problem}")
             figures.add(row)
             records.add(row)
