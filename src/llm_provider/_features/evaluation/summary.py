@@ -15,7 +15,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
 from ..._core.types.response import Response
-from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
+from ..._core.types.results_table import SCORE, AnyResult, metadata_columns, name_models
 from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
 from .statistics import average as average  # noqa: PLC0414 - for evidence, by its door
 from .tables import ScoreTable
@@ -403,22 +403,6 @@ def has_scores(results: Sequence[AnyResult]) -> bool:
     values = (value for result in results for value in result.score_values)
     parts = (value.values() if isinstance(value, Mapping) else [value] for value in values)
     return any(number is not None for part in parts for number in part)
-
-
-def name_models(results: Sequence[AnyResult]) -> list[str]:
-    """The model of each result. An error has the name that was asked for, not the one that answers."""
-    answered = {(each.provider, each.model) for each in results if not isinstance(each, LLMError)}
-    models = []
-    for each in results:
-        model = str(each.model)
-        if isinstance(each, LLMError) and (each.provider, model) not in answered:
-            bare = model.rpartition("/")[2]
-            same = [
-                name for provider, name in answered if provider == each.provider and name.startswith(bare)
-            ]
-            model = same[0] if len(same) == 1 else model
-        models.append(model)
-    return models
 
 
 def identify(result: AnyResult, index: int) -> Hashable:

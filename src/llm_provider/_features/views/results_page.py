@@ -24,7 +24,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
-from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
+from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, name_models, row_count
 from ..._core.types.score_values import with_scores
 from ..._core.types.usage import Cost
 from .results_views import is_score, write_file
@@ -75,7 +75,7 @@ def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str])
                 f"names takes a list with a name for each of {len(runs)} runs, not {cite(chosen_names)}"
             )
         return chosen_names
-    names = [", ".join(dict.fromkeys(str(result.model) for result in run)) or "no results" for run in runs]
+    names = [", ".join(dict.fromkeys(name_models(run))) or "no results" for run in runs]
     alike = len(set(names)) < len(names)
     return [f"{name} ({number})" if alike else name for number, name in enumerate(names, start=1)]
 
@@ -252,7 +252,7 @@ class _Table:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
         scores, scored = doors.score_summaries, self._list_scored_results()
         groups: defaultdict[str, list[int]] = defaultdict(list)
-        for index, model in enumerate(scores.name_models(self.results)):
+        for index, model in enumerate(name_models(self.results)):
             groups[model].append(index)
         name, means = "answer length", dict[str, JSONObject]()
         if scored:
