@@ -30,9 +30,9 @@ _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish
 _OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+USD = ("cost", "cost_at_least", "cost_at_most", "price")
 _SUMS: dict[str, object] = {
-    **dict.fromkeys(("cost", "cost_at_most", "price"), 0.0), **dict.fromkeys(_TOKENS, 0),
-    "attempts": 0, "seconds": None,
+    **dict.fromkeys(USD, 0.0), **dict.fromkeys(_TOKENS, 0), "attempts": 0, "seconds": None,
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
@@ -41,7 +41,7 @@ _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
 _LAST = ("passed_over", "passed_over_cost", *_IDS)
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
-_TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
+_TYPES |= {"cached": bool, **dict.fromkeys((*USD, "seconds"), float)}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
 SCORE = "score"
@@ -170,6 +170,8 @@ def _columns_of_call(result: AnyResult) -> dict[str, object]:
     is_text = prompt is None or isinstance(prompt, str)
     own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
     own |= {name: getattr(result, name) for name in ("provider", "cached", "cost", "attempts")}
+    # Its sum is `Results.cost`: what failed before an answer leaves its cost unknown, and a part of it known.
+    own["cost_at_least"] = float(Cost.of_result(result))
     own["cost_at_most"] = (result.cost_bounds or (None, result.cost))[1]
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
