@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 
 from llm_provider import Budget, Client, LLMError, Response, Results, verify
 from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.words import format_usd
 from llm_provider.simulator import Fault, Simulator
 
 CHAT = "gpt-5.5"
@@ -117,6 +118,8 @@ def test_what_is_read_is_what_is_entered_and_billed(
         assert results.cost.at_most is not None
         assert is_close(results.cost.at_most, at_most)
         assert ("at most" in str(results.cost)) == ("at most" in repr(results)) == bool(unknown)
+        amount = format_usd(results.cost, unknown, at_most)
+        assert repr(client).endswith(f", {amount})"), (repr(client), amount)
         billed = simulator.ledger().billed
         assert billed is not None
         assert is_close(billed, spent) or spent <= billed <= spent + wasted + (at_most or 0)

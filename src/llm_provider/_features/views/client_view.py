@@ -33,7 +33,8 @@ def describe_client(settings: Mapping[str, Any], usage: Ledger) -> Iterator[str]
             is_path = isinstance(value, os.PathLike)
             yield f"{name}={cite(os.fspath(value) if is_path else value) if name in _OPEN else '...'}"
     total = usage.total
-    yield f"{total.requests:,} requests, {total.hits:,} hits, {format_usd(float(usage.cost), total.unknown)}"
+    cost = format_usd(float(usage.cost), total.unknown, total.unknown_at_most)
+    yield f"{total.requests:,} requests, {total.hits:,} hits, {cost}"
 
 
 def client_as_html(settings: Mapping[str, Any], usage: Ledger) -> str:
