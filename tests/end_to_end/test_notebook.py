@@ -87,7 +87,7 @@ def texts(outputs: list[Any]) -> str:
 @pytest.mark.long
 def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
     cell = "results = {call}('gpt-6.1-sol', [f'{a}+{{n}}?' for n in range(60)])"
-    finished = r"100%\|.*\| 60/60 \[.*cost=\$0\.0"
+    finished = r"100%\|.*\| 60/60 \[.*\$0\.0"
     if importlib.util.find_spec("ipywidgets") is not None:
         for a, call in enumerate(("client.call_many", "await client.acall_many")):
             (outputs,) = run(cell.format(call=call, a=a))
