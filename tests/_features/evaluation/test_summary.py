@@ -131,6 +131,19 @@ def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None
     assert clustered["error"] > plain["error"]
 
 
+@pytest.mark.parametrize("repeats", [1, 2, 5])
+@pytest.mark.parametrize("models", ["m", "mn"])
+@pytest.mark.parametrize("errors", [0, 2])
+def test_a_note_counts_rows_that_repeat_a_question(repeats: int, models: str, errors: int) -> None:
+    rows = [answer("a", prompt=prompt, model=model) for model in models for prompt in "pqr" * repeats]
+    results = Results(rows + [failed(model) for model in models] * errors).score(lambda _: 1)
+    table = results.summarize_scores()
+    assert [(row["questions"], row["samples"]) for row in table.rows] == [(3, 3 * repeats)] * len(models)
+    more = len(rows) - 3 * len(models)
+    note = f"rows that repeat a question, counted as its samples: {more} of {len(results)}"
+    assert (note in table.notes) == (repeats > 1)
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [

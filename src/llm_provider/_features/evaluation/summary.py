@@ -96,7 +96,7 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
                 "error": mean and mean.error, "questions": mean.questions if mean else 0,
                 "samples": mean.samples if mean else 0, **counts,
             })  # fmt: skip
-    notes = [*_describe(table, results), *_explain_gaps(table, "mean", cluster)]
+    notes = [*_describe(table, results, models), *_explain_gaps(table, "mean", cluster)]
     return ScoreTable(table, ["model", *titles, "score"], notes)
 
 
@@ -265,8 +265,13 @@ def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
     return [f"metadata_{name}" if name in reserved else name for name in columns]
 
 
-def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) -> Iterator[str]:
-    """What the means of a table do not have."""
+def _describe(
+    table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult], models: Sequence[str]
+) -> Iterator[str]:
+    """What the means of a table do not have, and which rows are no questions of their own."""
+    names = map(identify, results, range(len(results)))
+    if repeated := len(results) - len({*zip(models, names, strict=True)}):
+        yield f"rows that repeat a question, counted as its samples: {repeated:,} of {len(results):,}"
     failed = len({index for index, result in enumerate(results) if isinstance(result, LLMError)})
     unscored = sum(row["failed"] for row in table if row["score"] == table[0]["score"])
     if unscored:

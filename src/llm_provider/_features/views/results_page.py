@@ -205,7 +205,7 @@ class _Table:
         self.cells = table
         self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
-        summary = f"{summary} paid · {paid} price when bought"
+        summary = f"{summary} paid · {paid} price of all rows when bought"
         self.head: JSONObject = {"name": name, "summary": summary, "columns": names}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
