@@ -174,6 +174,9 @@ def test_an_interrupt_ends_the_cell_and_its_requests(run: Run, server: Simulator
         outputs = run(cell, fails=True)
         thread.join()
         assert outputs[-1].ename in ("KeyboardInterrupt", "CancelledError"), cell
+        lines = "\n".join(outputs[-1].traceback)
+        assert "stream" in cell or "llm_provider/_core" not in lines, (cell, lines)
+        assert ("calls are answered" in lines) == ("many" in cell), (cell, lines)
         assert wait_until(lambda: server.ledger().in_flight == 0), cell
         sent = server.ledger().requests
         # The cell after it works, and finds stored answers.
