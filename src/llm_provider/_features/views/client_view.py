@@ -56,16 +56,13 @@ def render_traceback(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_INSTALLED)]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    is_failure = isinstance(error, Exception)  # an interrupt has no cause, and its notes say what is kept
+    if not isinstance(error, Exception):  # an interrupt, whose notes say what is kept
+        cause = None
     return [
         f"{type(error).__name__}: Traceback (most recent call last)",
         *"".join(traceback.format_list(own)).splitlines(),
         f"  [{len(frames) - len(own)} frames of installed packages; %xmode Verbose and %tb show them]",
         f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
-        *(
-            [f"  caused by {type(cause).__name__}: {escape_controls(cite(str(cause)))}"] * is_failure
-            if cause
-            else ()
-        ),
+        *([f"  caused by {type(cause).__name__}: {escape_controls(cite(str(cause)))}"] if cause else ()),
         *getattr(error, "__notes__", ()),
     ]
