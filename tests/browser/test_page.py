@@ -289,7 +289,7 @@ def test_the_heading_sums_up_each_model(show: Show) -> None:
         for number in range(10)
     ]  # fmt: skip
     page = show(results)
-    assert page.locator("#summary").inner_text().endswith("$0.00 paid · $10.00 price when bought")
+    assert page.locator("#summary").inner_text().endswith("$0.00 paid · $10.00 price of all rows when bought")
     lines = page.locator("#strip tr").all_inner_texts()
     assert [line.split("\t")[:8] for line in lines] == [
         [

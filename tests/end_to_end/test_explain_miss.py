@@ -124,25 +124,32 @@ def test_an_answer_that_is_too_old_is_told_with_its_age(
             assert client.call("gpt-6.1-sol", PROMPT, cache="only", **own).cached
 
 
-@pytest.mark.parametrize("others", [0, 3])
-@pytest.mark.parametrize("end", ["fails", "length", "content_filter"])
+SIBLING = "Which poetry was written by soldiers?"
+
+
+@pytest.mark.parametrize("others", ["none", "other questions", "a row of the template"])
+@pytest.mark.parametrize("end", ["fails", "length", "content_filter", "empty"])
 def test_nothing_is_made_up_for_a_question_that_was_cut_or_failed(
-    client: Client, simulator: Simulator, end: str, others: int
+    client: Client, simulator: Simulator, end: str, others: str
 ) -> None:
-    for distractor in DISTRACTORS[:others]:
-        client.call("gpt-6.1-sol", distractor)
-    fault = Fault(status=400) if end == "fails" else Fault(finish=end)
-    simulator.inject(fault, match="poetry", times=None)
+    rows = {"none": [], "other questions": DISTRACTORS[:3], "a row of the template": [SIBLING]}[others]
+    for row in rows:
+        client.call("gpt-6.1-sol", row)
+    faults = {"fails": Fault(status=400), "empty": Fault(text="")}
+    fault = faults.get(end) or Fault(finish=end)
+    simulator.inject(fault, match="sailors", times=None)
     question = "Which poetry was written by sailors?"
     with contextlib.suppress(BadRequestError):
         client.call("gpt-6.1-sol", question)
     miss = client.explain_miss("gpt-6.1-sol", question)
-    assert str(miss) == (f"none of 3 stored requests is similar; {NOT_KEPT}" if others else "None")
+    texts = {"none": "None", "other questions": f"none of 3 stored requests is similar; {NOT_KEPT}"}
+    assert str(miss) == texts.get(others, str(miss))
+    assert str(miss).endswith(f"; {NOT_KEPT}") == bool(rows)
     with pytest.raises(CacheMissError) as caught:
         client.call("gpt-6.1-sol", question, cache="only")
-    assert "differs" not in str(caught.value)
-    assert ("similar" in str(caught.value)) == bool(others)
-    assert f"; {NOT_KEPT}" in str(caught.value)
+    assert ("differs" in str(caught.value)) == (others == "a row of the template")
+    assert ("similar" in str(caught.value)) == (others == "other questions")
+    assert str(caught.value).count(f"; {NOT_KEPT}") == 1
 
 
 @pytest.mark.parametrize(
@@ -161,7 +168,7 @@ def test_the_samples_that_are_stored_are_told(
 ) -> None:
     for draw in stored:
         client.call(model, PROMPT, draw=draw, max_tokens=100)
-    assert str(client.explain_miss(model, PROMPT, n=3, max_tokens=100)) == text
+    assert str(client.explain_miss(model, PROMPT, n=3, max_tokens=100)) == f"{text}; {NOT_KEPT}"
     with pytest.raises(CacheMissError) as caught:
         client.call(model, PROMPT, n=3, max_tokens=100, cache="only")
     assert f"sends nothing; {text}" in str(caught.value)

@@ -87,7 +87,7 @@ def texts(outputs: list[Any]) -> str:
 @pytest.mark.long
 def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
     cell = "results = {call}('gpt-6.1-sol', [f'{a}+{{n}}?' for n in range(60)])"
-    finished = r"100%\|.*\| 60/60 \[.*cost=\$0\.0"
+    finished = r"100%\|.*\| 60/60 \[.*\$0\.0"
     if importlib.util.find_spec("ipywidgets") is not None:
         for a, call in enumerate(("client.call_many", "await client.acall_many")):
             (outputs,) = run(cell.format(call=call, a=a))
@@ -174,6 +174,9 @@ def test_an_interrupt_ends_the_cell_and_its_requests(run: Run, server: Simulator
         outputs = run(cell, fails=True)
         thread.join()
         assert outputs[-1].ename in ("KeyboardInterrupt", "CancelledError"), cell
+        lines = "\n".join(outputs[-1].traceback)
+        assert "stream" in cell or "llm_provider/_core" not in lines, (cell, lines)
+        assert ("calls are answered" in lines) == ("many" in cell), (cell, lines)
         assert wait_until(lambda: server.ledger().in_flight == 0), cell
         sent = server.ledger().requests
         # The cell after it works, and finds stored answers.

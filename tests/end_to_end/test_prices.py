@@ -11,11 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from pydantic import BaseModel, Field
 
 from llm_provider import Budget, Client, LLMError, Response, Results, verify
 from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.words import format_usd
 from llm_provider.simulator import Fault, Simulator
 
 CHAT = "gpt-5.5"
@@ -116,6 +118,8 @@ def test_what_is_read_is_what_is_entered_and_billed(
         assert results.cost.at_most is not None
         assert is_close(results.cost.at_most, at_most)
         assert ("at most" in str(results.cost)) == ("at most" in repr(results)) == bool(unknown)
+        amount = format_usd(results.cost, unknown, at_most)
+        assert repr(client).endswith(f", {amount})"), (repr(client), amount)
         billed = simulator.ledger().billed
         assert billed is not None
         assert is_close(billed, spent) or spent <= billed <= spent + wasted + (at_most or 0)
@@ -144,12 +148,51 @@ def check_files(client: Client, results: Results[Any], folder: Path) -> None:
     results.to_jsonl(folder / "results.jsonl")
     back = Results.from_jsonl(folder / "results.jsonl")
     assert (repr(back.cost), repr(back.price)) == (repr(results.cost), repr(results.price))
-    rows = list(results.to_pandas()["cost_at_most"])
-    assert is_close(sum(rows), results.cost + (results.cost.at_most or 0))
+    check_sums(results, folder)
     written = str(results.export(folder / "results.evidence.zip", client=client)).splitlines()
     assert sorted(written) == sorted(str(verify(folder / "results.evidence.zip")).splitlines())
     assert written[0].endswith(f" {results.cost} paid, {results.price} when bought")
     assert not any("not computed: price" in line for line in written)
+
+
+def check_sums(results: Results[Any], folder: Path) -> None:
+    """The sums of a table are the cost, in memory and in files."""
+    frame = results.to_pandas()
+    frame.to_csv(path := folder / "table.csv")
+    for table in (frame, pandas.read_csv(path), Results(reversed(results)).to_pandas()):
+        assert is_close(table["cost_at_least"].sum(), results.cost)
+        if results.cost.at_most is not None:
+            assert is_close(table["cost_at_most"].sum(), results.cost + results.cost.at_most)
+        known = table["cost"].notna()
+        assert (table["cost"] == table["cost_at_least"])[known].all()
+        assert (~known).sum() == results.cost.unknown
+
+
+@pytest.mark.parametrize("fallback", [None, "claude-haiku-5-5"])
+@pytest.mark.parametrize("samples", [1, 3])
+@pytest.mark.parametrize("model", [CHAT, "gemini-3.8-flash"])
+@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.sampled(3)
+def test_sums_of_a_table_are_what_is_entered(
+    simulator: Simulator, tmp_path: Path, model: str, samples: int, fallback: str | None, retries: int
+) -> None:
+    simulator.configure(prices=default_prices_path())
+    options: dict[str, Any] = {"n": samples, "max_retries": retries, "outage_patience": 0.1, **PLAIN}
+    options |= {"fallback": [fallback]} if fallback else {}
+    with Client(cache_dir=tmp_path / "cache") as client:
+        client.call_many(model, ["stored"], **options)
+        before = read(client)
+        simulator.inject(Fault(status=500), times=None, match="fails")
+        # One that is refused has a known cost of nothing, and the second answer comes after a failure.
+        simulator.inject(Fault(status=400), times=None, match="refused")
+        simulator.inject(Fault(status=500), times=1, match="again")
+        questions = ["stored", "again", "fails always", "refused", "plain"]
+        results = client.call_many(model, questions, **options)
+        spent, wasted, unknown, _ = read(client)
+        assert results.errors
+        assert unknown
+        assert is_close(results.cost, spent + wasted - before[0] - before[1])
+        check_sums(results, tmp_path)
 
 
 def test_a_failure_without_an_answer_has_its_bounds(client: Client, simulator: Simulator) -> None:

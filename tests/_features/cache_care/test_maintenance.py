@@ -74,7 +74,7 @@ def test_an_explanation_of_before_has_no_samples(state: tuple[object, ...]) -> N
     explanation.__setstate__(state)
     assert explanation == Explanation(*state)  # type: ignore[arg-type]
     again = pickle.loads(pickle.dumps(explain_samples("k", [True, False])))
-    assert str(again) == "1 of 2 samples is stored; sample 1 is not"
+    assert str(again) == f"1 of 2 samples is stored; sample 1 is not; {NOT_KEPT}"
 
 
 def test_the_nearest_is_the_one_with_fewest_different_leaves() -> None:
@@ -106,7 +106,7 @@ def test_texts_that_were_cut_are_shown_by_length_and_digest() -> None:
 def test_many_differences_are_counted() -> None:
     explanation = find_nearest({str(number): 1 for number in range(9)}, [("k", {})])
     assert explanation is not None
-    assert str(explanation).endswith("; and 4 more")
+    assert str(explanation).endswith(f"; and 4 more; {NOT_KEPT}")
 
 
 def test_an_equal_question_under_another_key_is_said_to_be_one() -> None:

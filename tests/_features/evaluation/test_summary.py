@@ -87,14 +87,26 @@ def test_means_are_by_model_and_group_and_say_what_they_leave_out() -> None:
     assert list(zero.notes) == ["failed calls with a score: 2"]
 
 
-def test_a_failed_call_is_of_the_model_that_answers_under_the_name_that_was_asked() -> None:
-    served = answer("a", model="big-2026-05-01")
-    assert groups([served, failed("big")]) == ["big-2026-05-01"]
-    assert groups([served, failed("openrouter/big")]) == ["big-2026-05-01"]
-    assert groups([served, answer("a", model="big-2026-06-01"), failed("big")]) == [
-        "big-2026-05-01", "big-2026-06-01", "big",
-    ]  # fmt: skip
-    assert groups([served, failed("other")]) == ["big-2026-05-01", "other"]
+@pytest.mark.parametrize(
+    "end", ["", "-2026-05-01", "-20260501", "@20260501", "-0501", "-2605", "-001", "-0501-v1:0"]
+)
+@pytest.mark.parametrize("path", ["", "maker/"])
+def test_a_failed_call_is_of_the_model_that_answers_under_the_name_that_was_asked(
+    end: str, path: str
+) -> None:
+    served = answer("a", model=f"{path}big{end}")
+    for asked in ("big", "p/big", "big-latest", f"openrouter/{path}big", served.model):
+        assert groups([served, failed(asked)]) == [served.model]
+    for other in ("bi", "big-mini", "big-1", "bigger", "other/big", "big-2026-06-01", "big-mini-latest"):
+        is_same = other == "other/big" and not path
+        assert groups([served, failed(other)]) == [served.model, other][: 2 - is_same]
+        answers = answer("a", model=f"{other}{end}")
+        is_same = other == "other/big" or f"{other}{end}" == "big-2026-06-01"
+        assert groups([answers, failed("big")])[1:] == ["big"] * (not is_same)
+    second = answer("a", model=f"{path}big-2026-06-01")
+    assert groups([served, second, failed("big-latest")])[2:] == ["big-latest"]
+    # The samples that were answered tell which of two it was.
+    assert groups([served, second, failed("big-latest", samples=(second,))])[2:] == []
 
 
 def groups(results: list[Any]) -> list[Any]:
@@ -117,6 +129,19 @@ def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None
         measure({i: [v] for i, v in enumerate([1, 1, 0, 0, 1, 0])}, dict(enumerate("xxyyab"))).error
     )
     assert clustered["error"] > plain["error"]
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 5])
+@pytest.mark.parametrize("models", ["m", "mn"])
+@pytest.mark.parametrize("errors", [0, 2])
+def test_a_note_counts_rows_that_repeat_a_question(repeats: int, models: str, errors: int) -> None:
+    rows = [answer("a", prompt=prompt, model=model) for model in models for prompt in "pqr" * repeats]
+    results = Results(rows + [failed(model) for model in models] * errors).score(lambda _: 1)
+    table = results.summarize_scores()
+    assert [(row["questions"], row["samples"]) for row in table.rows] == [(3, 3 * repeats)] * len(models)
+    more = len(rows) - 3 * len(models)
+    note = f"rows that repeat a question, counted as its samples: {more} of {len(results)}"
+    assert (note in table.notes) == (repeats > 1)
 
 
 @pytest.mark.parametrize(

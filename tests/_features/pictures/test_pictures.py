@@ -38,13 +38,13 @@ MODELS = (
 PALETTE = {style.BLUE, style.GREEN, style.VERMILION, style.PURPLE, style.GREY}
 
 
-def run(count: int, *, cached: bool = False, priced: bool = True) -> Results[Any]:
+def run(count: int, *, cached: bool = False, priced: bool = True, end: str = "") -> Results[Any]:
     """Scored answers of some models, and one failed call."""
     numbers = random.Random(3)
     results: list[Any] = [RateLimitError("slow down", provider="p", model=MODELS[0])]
     for place, number in product(range(count), range(9)):
         results += [Response(
-            choices=(Choice(text="x" * int(numbers.lognormvariate(3, 1))),), model=MODELS[place],
+            choices=(Choice(text="x" * int(numbers.lognormvariate(3, 1))),), model=MODELS[place] + end,
             provider="p", usage=Usage(output_tokens=9), prompt=f"question {number}", cached=cached,
             price=2.0**place * numbers.uniform(1e-5, 3e-5) if priced else None,
             timing=Timing(total=numbers.lognormvariate(0, 0.5)),
@@ -252,25 +252,35 @@ def test_calibration_is_drawn_as_its_bins() -> None:
 PICTURES = {
     "groups": lambda count: run(count).plot(by="kind", score="length"),
     "costs": lambda count: run(count).plot("costs", score="correct"),
+    "costs of snapshots": lambda count: run(count, end="-2026-10-21").plot("costs", score="correct"),
     "answers": lambda count: run(count).plot("answers"),
     "usage": lambda count: ledger(count).plot(),
     "requests": lambda count: plot_requests(requests(count)),
 }
 
 
-@pytest.mark.parametrize(("name", "count"), [*product(PICTURES, [10]), ("calibration", 1)])
-def test_a_picture_can_be_read_at_the_width_of_a_column(name: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "count", "dpi"),
+    [
+        *product([each for each in PICTURES if each != "usage"], [3, 10], [72, 100, 120, 150, 200, 300]),
+        # matplotlib chooses the ticks of a time, which touch each other at 150.
+        *product(["usage"], [3, 10], [100, 200, 300]), ("calibration", 1, 200),
+    ],
+)  # fmt: skip
+@pytest.mark.sampled(7)
+def test_a_picture_can_be_read_at_the_width_of_a_column(name: str, count: int, dpi: int) -> None:
     """All text has 7 points, lies inside, and covers no other. The colours are those of the style."""
     from matplotlib import image
 
     figure = calibration().plot() if name == "calibration" else PICTURES[name](count)
+    figure.set_dpi(dpi)
     figure.draw_without_rendering()
     width, height = figure.canvas.get_width_height()
     assert figure.get_figwidth() == style.WIDTH
     boxes = []
     for text in list_texts(figure):
         box = text.get_window_extent()
-        assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -1, text
+        assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -dpi / 150, text
         assert text.get_fontsize() == style.POINTS, text
         boxes.append((text, box.padded(-1)))
     assert len(boxes) > 5

@@ -15,6 +15,7 @@ import pytest
 
 from batch_records import MakeRecord
 from llm_provider import Client
+from llm_provider._core.types.usage import Cost
 from llm_provider._features.progress.bar import (
     BatchProgress,
     Progress,
@@ -32,13 +33,40 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
 ) -> None:
     local: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x"}
     client.call_many("local/m", ["Hi", "Hello"], progress=True, **local)
-    assert "cost=2 costs unknown" in capfd.readouterr().err
+    assert "cost unknown" in capfd.readouterr().err
     with Progress(2, False, client.statistics) as progress:
         for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
             progress.update(result)
         text = progress._describe()
     assert progress.sums.unknown.unknown == 1
-    assert re.match(r"cost=≥ \$0\.00\d+, 1 cost unknown", text)
+    assert re.match(r"≥\$0\.00\d+", text)
+
+
+@pytest.mark.parametrize("total", [1, 450, 10_000])
+@pytest.mark.parametrize("failed", [0, 12, 120])
+@pytest.mark.parametrize("cached", [0, 350, 3500])
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (Cost(12.3), "$12.30"), (Cost(0.02286), "$0.02286"), (Cost(0.02286, unknown=2), "≥$0.023"),
+        (Cost(0.02286, unknown=20, at_most=0.03283), "$0.023\N{EN DASH}0.056"),
+        (Cost(unknown=3), "cost unknown"),
+        (Cost(12.3, unknown=2, at_most=2.9), "$12.30\N{EN DASH}15.20"),
+        (Cost(unknown=3, at_most=0.5), "≤$0.50"),
+    ],
+)  # fmt: skip
+@pytest.mark.sampled(5)
+def test_a_line_of_80_columns_has_failures_stored_answers_and_usd(
+    total: int, failed: int, cached: int, cost: Cost, words: str
+) -> None:
+    with Progress(total, True, list) as progress:
+        progress.sums.failed, progress.sums.cached, progress.sums.unknown = failed, cached, cost
+        progress._bar.set_postfix_str(progress._describe())
+        told = {**progress._bar.format_dict, "ncols": 80, "n": total, "elapsed": 754.0, "rate": 148.6}
+        line = progress._bar.format_meter(**told)
+    counts = [f"failed={failed}"] * bool(failed) + [f"cached={cached}"] * bool(cached)
+    assert line.endswith(f"148.60/s, {' '.join([*counts, words])}]")
+    assert len(line) <= 80
 
 
 def test_nothing_shows_in_a_pipe(simulator: Simulator, warm_python: list[str]) -> None:
@@ -56,7 +84,7 @@ def test_a_pipe_gets_a_line_now_and_then(
 ) -> None:
     monkeypatch.setattr("llm_provider._features.progress.bar._LINE_EVERY", 0.05)
     simulator.configure(batch_seconds=0.5, batch_clock=1)
-    for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
+    for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: (failed=1 )?\$0\.0.*\n)+")):
         simulator.inject(Fault(delay=0.5), match="2+2", times=1)
         client.call_many(
             "gpt-5.5", [f"{show}: 1+1?", "2+2?", 5], progress=show, delivery=delivery, cache="refresh"

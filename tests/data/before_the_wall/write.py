@@ -367,11 +367,13 @@ def read_care(folder: Path) -> Any:
     """What the commands that care for a cache say of it."""
     with make_client(folder, cache="only") as client:
         stats = client.cache.stats()
+        explained = client.explain_miss("gpt-5.5", "What is 2+9?", max_tokens=60)
         return {
             "entries": stats.entries,
             "intact": bool(client.cache.verify()),
             "pruned": client.cache.prune(model="gpt-5.5", dry_run=True),
-            "explained": str(client.explain_miss("gpt-5.5", "What is 2+9?", max_tokens=60)),
+            # Advice behind the differences is of a version.
+            "explained": str(explained).partition("; an answer")[0],
         }
 
 

@@ -8,6 +8,8 @@ import signal
 import sys
 from types import TracebackType as Trace
 
+from .. import doors
+from .notebooks import in_jupyter
 from .warning import is_internal
 
 _notes: dict[int, dict[str, None]] = {}
@@ -18,6 +20,9 @@ _show = sys.excepthook
 def shorten_interrupt(end: BaseException, note: str = "") -> None:
     """If Ctrl-C is the reason of this end of a call, print it short if it ends the program, with a note."""
     global _show  # what Python calls has no other place
+    if in_jupyter():
+        # IPython asks an error for its own lines.
+        vars(end)["_render_traceback_"] = lambda: doors.client_view.render_traceback(end)
     runner = getattr(getattr(signal.getsignal(signal.SIGINT), "func", None), "__self__", None)
     if not isinstance(end, KeyboardInterrupt):
         if not getattr(runner, "_interrupt_count", 0):

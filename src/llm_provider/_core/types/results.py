@@ -97,6 +97,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     def price(self) -> Cost:
         """USD that the answers cost when they were bought: of stored answers the price of the calls before.
 
+        An answer that equal prompts share counts for each of them, so it is more than what was paid once.
         Requests that failed, and errors, have no answer, so their cost is no part of it. `unknown` counts the
         answers without a known price, such as those that an older version stored.
         """

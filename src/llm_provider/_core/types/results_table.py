@@ -6,8 +6,9 @@ What the samples of one call share, such as its cost, is only in the row of the 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +17,7 @@ from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
 from .response import Result
-from .usage import FIELDS, Cost, PaidResult, ServedBy, Usage
+from .usage import FIELDS, SNAPSHOT, Cost, PaidResult, ServedBy, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +30,9 @@ _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish
 _OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+USD = ("cost", "cost_at_least", "cost_at_most", "price")
 _SUMS: dict[str, object] = {
-    **dict.fromkeys(("cost", "cost_at_most", "price"), 0.0), **dict.fromkeys(_TOKENS, 0),
-    "attempts": 0, "seconds": None,
+    **dict.fromkeys(USD, 0.0), **dict.fromkeys(_TOKENS, 0), "attempts": 0, "seconds": None,
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
@@ -40,7 +41,7 @@ _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
 _LAST = ("passed_over", "passed_over_cost", *_IDS)
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
-_TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
+_TYPES |= {"cached": bool, **dict.fromkeys((*USD, "seconds"), float)}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
 SCORE = "score"
@@ -79,11 +80,46 @@ AnyResult: TypeAlias = "Result | OtherResult"
 
 def table_rows(results: Sequence[AnyResult]) -> Iterator[dict[str, Any]]:
     """The rows of a table without metadata, each with its own columns of `parsed`."""
-    for index, result in enumerate(results):
-        shared = _columns_of_call(result)
+    for index, (result, model) in enumerate(zip(results, name_models(results), strict=True)):
+        shared = _columns_of_call(result) | {"model": result.model and model}
         for sample in _samples(result):
             yield {"input_index": index, **shared, **sample}
             shared |= _SUMS | dict.fromkeys(shared.keys() & {"passed_over_cost"}, 0.0)
+
+
+def name_models(results: Sequence[AnyResult]) -> list[str]:
+    """The model of each result as the provider names it.
+
+    An error knows the name that was asked for. A snapshot answers under this name with a date. A failed call
+    keeps the asked name where no model answered under it, or two snapshots did.
+
+    >>> failed = LLMError("slow", provider="p", model="gpt-4.1")
+    >>> names = ("gpt-4.1-2026-05-01", "gpt-4.1-mini")
+    >>> answers = [PaidResult(usage=Usage(), model=name, provider="p") for name in names]
+    >>> name_models([failed, *answers])[0], name_models([failed, answers[1]])[0]
+    ('gpt-4.1-2026-05-01', 'gpt-4.1')
+    """
+    told = [each.samples[0] if isinstance(each, LLMError) and each.samples else each for each in results]
+    answered = {(each.provider, each.model) for each in told if not isinstance(each, LLMError)}
+
+    @functools.cache
+    def find(provider: str | None, model: str | None) -> str:
+        return name_model(provider, str(model), answered)
+
+    return [find(each.provider, each.model) if isinstance(each, LLMError) else each.model for each in told]
+
+
+def name_model(provider: str | None, model: str, answered: Collection[tuple[str | None, str]]) -> str:
+    """The model that was asked for, as it is named among the providers and models that answered."""
+    asked = model.removeprefix(f"{provider}/").removesuffix("-latest")
+    names = [name for host, name in answered if host == provider and _is_name(asked, name)]
+    return names[0] if len(names) == 1 and (provider, model) not in answered else model
+
+
+def _is_name(asked: str, served: str) -> bool:
+    """Whether a model that was asked for answers under a name. One of the two may have a path before it."""
+    plain = (served, SNAPSHOT.sub("", served))
+    return any(f"/{asked}".endswith(f"/{name}") or name.endswith(f"/{asked}") for name in plain)
 
 
 def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
@@ -138,7 +174,9 @@ def _columns_of_call(result: AnyResult) -> dict[str, object]:
     prompt = result.prompt
     is_text = prompt is None or isinstance(prompt, str)
     own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
-    own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
+    own |= {name: getattr(result, name) for name in ("provider", "cached", "cost", "attempts")}
+    # Its sum is `Results.cost`: what failed before an answer leaves its cost unknown, and a part of it known.
+    own["cost_at_least"] = float(Cost.of_result(result))
     own["cost_at_most"] = (result.cost_bounds or (None, result.cost))[1]
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -254,6 +255,12 @@ class ServedBy:
 
 
 FIELDS = tuple(entry.name for entry in fields(ServedBy))
+
+_MONTH = r"(?:0[1-9]|1[0-2])"
+SNAPSHOT = re.compile(
+    rf"[-@](?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{8}}|2\d{_MONTH}|{_MONTH}(?:[0-2]\d|3[01])|00\d)(?:-v\d.*)?$"
+)
+"""The date that ends a snapshot's name, also Mistral's `-2512`, DeepSeek's `-0528` and Gemini's `-001`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,7 @@ class Explanation:
             )
             are, missing = "is" if count == 1 else "are", " and ".join([", ".join(texts[:-1]), texts[-1]])
             rest = f"samples {missing} are" if texts[1:] else f"sample {texts[0]} is"
-            return f"{count} of {len(self.samples)} samples {are} stored; {rest} not"
+            return f"{count} of {len(self.samples)} samples {are} stored; {rest} not; {NOT_KEPT}"
         if self.key is None:
             return f"none of {self.compared} stored requests is similar; {NOT_KEPT}"
         if self.stored:
@@ -132,7 +132,9 @@ class Explanation:
         more = len(self.differences) - len(lines)
         lines += [f"and {more} more"] if more else []
         differences = "; ".join(lines) or "nothing that is stored of a question"
-        return f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {differences}"
+        nearest = f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {differences}"
+        # Of the rows of a template another one is always near, and the question itself may have been asked.
+        return f"{nearest}; {NOT_KEPT}" if lines else nearest
 
 
 def explain_stored(key: str, entry: Entry, max_age: float | None) -> Explanation:

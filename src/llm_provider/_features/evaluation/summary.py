@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -15,7 +15,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
 from ..._core.types.response import Response
-from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
+from ..._core.types.results_table import SCORE, AnyResult, metadata_columns, name_models
 from ..._core.types.score_values import ScoreValue
 from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
 from .statistics import average as average  # noqa: PLC0414 - for evidence, by its door
@@ -97,7 +97,7 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
                 "error": mean and mean.error, "questions": mean.questions if mean else 0,
                 "samples": mean.samples if mean else 0, **counts,
             })  # fmt: skip
-    notes = [*_describe(table, results), *_explain_gaps(table, "mean", cluster)]
+    notes = [*_describe(table, results, models), *_explain_gaps(table, "mean", cluster)]
     return ScoreTable(table, ["model", *titles, "score"], notes)
 
 
@@ -266,8 +266,13 @@ def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
     return [f"metadata_{name}" if name in reserved else name for name in columns]
 
 
-def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) -> Iterator[str]:
-    """What the means of a table do not have."""
+def _describe(
+    table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult], models: Sequence[str]
+) -> Iterator[str]:
+    """What the means of a table do not have, and which rows are no questions of their own."""
+    names = map(identify, results, range(len(results)))
+    if repeated := len(results) - len({*zip(models, names, strict=True)}):
+        yield f"rows that repeat a question, counted as its samples: {repeated:,} of {len(results):,}"
     failed = len({index for index, result in enumerate(results) if isinstance(result, LLMError)})
     unscored = sum(row["failed"] for row in table if row["score"] == table[0]["score"])
     if unscored:
@@ -401,21 +406,6 @@ def has_scores(results: Sequence[AnyResult]) -> bool:
     values = (value for result in results for value in result.score_values)
     parts = (value.values() if isinstance(value, Mapping) else [value] for value in values)
     return any(number is not None for part in parts for number in part)
-
-
-def name_models(results: Sequence[AnyResult]) -> list[str]:
-    """The model of each result. An error has the name that was asked for, not the one that answers."""
-    answered = {(each.provider, str(each.model)) for each in results if not isinstance(each, LLMError)}
-    return [name_model(each.provider, str(each.model), answered) for each in results]
-
-
-def name_model(provider: str | None, model: str, answered: Collection[tuple[str | None, str]]) -> str:
-    """The model of a result, among the providers and models that answered."""
-    if (provider, model) in answered:
-        return model
-    bare = model.rpartition("/")[2]
-    same = [name for its, name in answered if its == provider and name.startswith(bare)]
-    return same[0] if len(same) == 1 else model
 
 
 def identify(result: AnyResult, index: int) -> Hashable:

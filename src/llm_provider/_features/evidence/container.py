@@ -21,12 +21,12 @@ from typing import IO, Any, NamedTuple
 
 import orjson
 
-from ..._core import doors
 from ..._core.errors import EvidenceError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.exact_decimal import exact, total
 from ..._core.runtime.files import LONGEST_LINE, replace_file
 from ..._core.runtime.json_pieces import canonical
+from ..._core.types.results_table import name_model
 from ..._core.types.usage import Cost
 from ..._core.words import format_usd
 
@@ -277,7 +277,7 @@ class Figures:
         """The sums, with USD as exact text."""
         groups: defaultdict[str, list[_Name]] = defaultdict(list)
         for model in self._sums:
-            provider, name = model[0], doors.score_summaries.name_model(*model, self._answered)
+            provider, name = model[0], name_model(*model, self._answered)
             groups[name if name.startswith(f"{provider}/") else f"{provider}/{name}"].append(model)
         models = {model: self._describe(groups[model]) for model in sorted(groups)}
         reasons = {name: dict(counts) for name, counts in self._reasons.items()}

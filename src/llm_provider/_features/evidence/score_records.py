@@ -12,6 +12,7 @@ from typing import Any
 from ..._core import doors
 from ..._core.errors import LLMError
 from ..._core.json_values import JSONObject
+from ..._core.types.results_table import name_model
 from .container import write_json
 
 _SCHEMA = "0.3.0"
@@ -57,7 +58,7 @@ class ScoreRecords:
         """The name of each part, and its lines without their ends."""
         for row in self._failed:
             provider, name = row["result"]["provider"], str(row["result"]["model"])
-            self._add(row, doors.score_summaries.name_model(provider, name, self._answered))
+            self._add(row, name_model(provider, name, self._answered))
         for model in self._models.values():
             yield f"{model.part}_samples.jsonl", model.samples
             yield f"{model.part}.json", [write_json(model.describe())]

@@ -15,6 +15,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.money.totals import LedgerRow
 from ..._core.runtime.imports import import_optional, install_command
 from ..._core.types.results_table import AnyResult, table_rows
+from ..._core.types.usage import SNAPSHOT
 from . import style
 from .request_timeline import TimedRequest
 
@@ -68,16 +69,20 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
     if not scored:
         raise RequestError("no model has a score and a price: docs/prices.md says how to add a price")
     figure, (axes,) = style.make_figure(2.0)
+    # A legend has the room for names without the dates of snapshots.
+    families = {row["model"]: SNAPSHOT.sub("", row["model"]) for row in rows}
+    distinct = len({*families.values()}) == len(families)
     for index, row in enumerate(sorted(rows, key=lambda row: str(row["model"]))):
         if row in scored:
-            look = {"label": style.write_name(row["model"]), **style.mark(index)}
+            name = families[row["model"]] if distinct else row["model"]
+            look = {"label": style.write_name(name), **style.mark(index)}
             axes.errorbar(prices[row["model"]], *_read_means([row]), **look)
     scored.sort(key=lambda row: (prices[row["model"]], -row["mean"]))
     costs, means = zip(*((prices[row["model"]], row["mean"]) for row in scored), strict=True)
     best = _np().maximum.accumulate(means)
     axes.step(costs, best, ":", where="post", color=style.GREY, zorder=0, label="frontier")
     style.scale_x(axes, costs, "${x:,.4g}")
-    style.show_legend(axes, 55)
+    style.show_legend(axes, 46)
     missing = ", ".join(style.write_name(row["model"]) for row in rows if row not in scored)
     axes.set_xlabel("price of 1,000 calls" + f"\nwithout a price or a score: {missing}" * bool(missing))
     axes.set_ylabel(label)

@@ -20,7 +20,7 @@ from ..._core.pace.scopes import ScopeStatistics
 from ..._core.runtime import clock, threads
 from ..._core.runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._core.types.usage import Cost
-from ..._core.words import format_clock_time, format_duration
+from ..._core.words import format_clock_time, format_duration, format_usd
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -28,6 +28,8 @@ _REFRESHED_EVERY = 1.0
 """Seconds between two updates without a result, as while a provider refuses every request."""
 _LINE_EVERY = 60.0
 """Seconds between two lines without a bar."""
+_SHORT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
+"""The line of a bar: tqdm's own has the unit in the rate too."""
 
 
 class Sums:
@@ -50,12 +52,23 @@ class Sums:
             self.cost += result.cost
 
     def describe(self) -> list[str]:
-        """What is not 0, in a few words."""
-        counts = {"cached": self.cached, "failed": self.failed}
-        return [
-            f"cost={self.unknown + self.cost}",
-            *(f"{name}={count}" for name, count in counts.items() if count),
-        ]
+        """What is not 0, in a few words. USD are last, between two amounts where costs are unknown.
+
+        >>> sums = Sums()
+        >>> sums.cost, sums.cached, sums.unknown = 0.02286, 350, Cost(unknown=20, at_most=0.03283)
+        >>> print(*sums.describe())
+        cached=350 $0.023\N{EN DASH}0.056
+        """
+        cost = self.unknown + self.cost
+        least, most = (format_usd(usd, digits=2) for usd in (cost, cost + (cost.at_most or 0.0)))
+        if cost.unknown and cost.at_most is None:
+            usd = f"≥{least}" if cost else "cost unknown"
+        elif cost.unknown:
+            usd = f"{least}\N{EN DASH}{most[1:]}" if cost else f"≤{most}"
+        else:
+            usd = str(cost)
+        counts = {"failed": self.failed, "cached": self.cached}
+        return [*(f"{name}={count}" for name, count in counts.items() if count), usd]
 
 
 class Progress:
@@ -175,7 +188,9 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
 
 
 def _bar(total: int | None, desc: str | None = None) -> Any:
-    options: JSONObject = {"total": total, "unit": "call", "desc": desc}
+    # A terminal of 80 columns cuts the end off, so the rate is short.
+    short = {"unit": "", "bar_format": _SHORT} if total else {"unit": "call"}
+    options: JSONObject = {"total": total, "desc": desc, **short}
     _lock_for_threads()
     if in_jupyter():
         return jupyter_bar(**options)

@@ -33,7 +33,8 @@ def describe_client(settings: Mapping[str, Any], usage: Ledger) -> Iterator[str]
             is_path = isinstance(value, os.PathLike)
             yield f"{name}={cite(os.fspath(value) if is_path else value) if name in _OPEN else '...'}"
     total = usage.total
-    yield f"{total.requests:,} requests, {total.hits:,} hits, {format_usd(float(usage.cost), total.unknown)}"
+    cost = format_usd(float(usage.cost), total.unknown, total.unknown_at_most)
+    yield f"{total.requests:,} requests, {total.hits:,} hits, {cost}"
 
 
 def client_as_html(settings: Mapping[str, Any], usage: Ledger) -> str:
@@ -55,10 +56,13 @@ def render_traceback(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_INSTALLED)]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if not isinstance(error, Exception):  # an interrupt, whose notes say what is kept
+        cause = None
     return [
         f"{type(error).__name__}: Traceback (most recent call last)",
         *"".join(traceback.format_list(own)).splitlines(),
         f"  [{len(frames) - len(own)} frames of installed packages; %xmode Verbose and %tb show them]",
-        f"{type(error).__name__}: {error}",
+        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
         *([f"  caused by {type(cause).__name__}: {escape_controls(cite(str(cause)))}"] if cause else ()),
+        *getattr(error, "__notes__", ()),
     ]

@@ -24,7 +24,14 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
-from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
+from ..._core.types.results_table import (
+    USD,
+    AnyResult,
+    OtherResult,
+    columns_with_index,
+    name_models,
+    row_count,
+)
 from ..._core.types.score_values import with_scores
 from ..._core.types.usage import Cost
 from .results_views import is_score, write_file
@@ -47,11 +54,10 @@ _EXACT = 2**53
 _ZEROS = ("sample", "seconds", "attempts", "cache_read_input_tokens", "reasoning_output_tokens")
 """Columns that a page leaves out if they have nothing but zeros."""
 _SHARED = (
-    "price", "cost", "cost_at_most", "input_tokens", "output_tokens", "cache_read_input_tokens",
-    "reasoning_output_tokens", "attempts", "seconds",
+    *USD, "input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens", "attempts",
+    "seconds",
 )  # fmt: skip
 """Columns of the call: only the row that carries them has them, and further samples have nothing, not 0."""
-_USD = ("price", "cost", "cost_at_most")
 _EXPECTED = ("expected", "target", "reference", "gold", "ideal", "correct", "answer", "label")
 """Names of metadata for the answer that was expected: it stands beside the answer."""
 _BARS = 12
@@ -75,7 +81,7 @@ def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str])
                 f"names takes a list with a name for each of {len(runs)} runs, not {cite(chosen_names)}"
             )
         return chosen_names
-    names = [", ".join(dict.fromkeys(str(result.model) for result in run)) or "no results" for run in runs]
+    names = [", ".join(dict.fromkeys(name_models(run))) or "no results" for run in runs]
     alike = len(set(names)) < len(names)
     return [f"{name} ({number})" if alike else name for number, name in enumerate(names, start=1)]
 
@@ -191,7 +197,7 @@ class _Table:
         self.results, table = results, columns_with_index(results)
         prompts = table.pop("prompt")
         names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
-        for twin, other in (("index", "input_index"), ("cost_at_most", "cost")):
+        for twin, other in (("index", "input_index"), ("cost_at_least", "cost"), ("cost_at_most", "cost")):
             if twin in names and list(map(str, table[twin])) == list(map(str, table[other])):
                 names.remove(twin)
         names = sorted([*names, "prompt"], key=_reading_order)
@@ -199,7 +205,7 @@ class _Table:
         self.cells = table
         self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
-        summary = f"{summary} paid · {paid} price when bought"
+        summary = f"{summary} paid · {paid} price of all rows when bought"
         self.head: JSONObject = {"name": name, "summary": summary, "columns": names}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
@@ -221,7 +227,7 @@ class _Table:
             numbers = (atom for atom in map(_page_value, cells) if _is_number(atom))
             if (first := next(numbers, None)) is not None:
                 amounts = (abs(each) for each in chain([first], numbers) if each)
-                yield name, min(amounts, default=None) if name in _USD else None
+                yield name, min(amounts, default=None) if name in USD else None
 
     def find_constants(self) -> Iterator[tuple[str, object]]:
         """The columns that have one value in all rows, failed rows apart, and this value."""
@@ -252,7 +258,7 @@ class _Table:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
         scores, scored = doors.score_summaries, self._list_scored_results()
         groups: defaultdict[str, list[int]] = defaultdict(list)
-        for index, model in enumerate(scores.name_models(self.results)):
+        for index, model in enumerate(name_models(self.results)):
             groups[model].append(index)
         name, means = "answer length", dict[str, JSONObject]()
         if scored:

@@ -18,7 +18,7 @@ from ...json_values import JSONMapping, JSONObject
 from ...requests.parameter_table import PARAMETERS
 from ...requests.request import EmbedRequest, Request
 from ...requests.routing import Target
-from ...types.usage import FIELDS, ServedBy
+from ...types.usage import FIELDS, SNAPSHOT, ServedBy
 
 Family = TypeVar("Family")
 
@@ -297,11 +297,7 @@ _ROWS: dict[str, _Row] = {
 _HEADERS = dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers)
 _ROWS["litellm"] = _row(_CHAT | {"host": "provider"}, *_HEADERS, ("host", "upstream_provider"))
 
-_MONTH = r"(?:0[1-9]|1[0-2])"
-_DATED = re.compile(
-    rf".+[-@](?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{8}}|2\d{_MONTH}|{_MONTH}(?:[0-2]\d|3[01])|00\d)(?:-v\d.*)?"
-)
-"""A name with a date, as Mistral's `-2512` and DeepSeek's `-0528` too, or with Gemini's `-001`."""
+_DATED = re.compile(f".+{SNAPSHOT.pattern}")
 _ENGINES = (
     ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
     # The number of the build and its commit, which some builds do not know: "b0-unknown".

@@ -101,11 +101,11 @@ const TITLES = {
   __proto__: null,
   input_index: "#", finish_reason: "finish reason", input_tokens: "input tokens",
   output_tokens: "output tokens", cache_read_input_tokens: "tokens from cache", reasoning_output_tokens: "reasoning tokens",
-  cost_at_most: "cost at most", seconds: "seconds", text: "answer",
+  cost_at_least: "cost at least", cost_at_most: "cost at most", seconds: "seconds", text: "answer",
 };
 const title = (name) => TITLES[name] ?? name;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
-const USD = new Set(["cost", "cost_at_most", "price"]);
+const USD = new Set(["cost", "cost_at_least", "cost_at_most", "price"]);
 
 /** The decimal places of an amount with four digits, at least two. */
 const decimals = (amount) => (amount ? Math.min(20, Math.max(2, 3 - Math.floor(Math.log10(Math.abs(amount))))) : 2);
