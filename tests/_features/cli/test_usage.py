@@ -260,3 +260,48 @@ def test_what_failed_runs_cost_stays_in_the_file(
     before = file.read_bytes()
     assert run(*arguments)[0] == code
     assert ends == "failed" or file.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-haiku-5-5"])
+@pytest.mark.parametrize("stored", [0, 1, 2, 3])
+@pytest.mark.parametrize("way", ["answers", "fails first", "refuses"])
+def test_rows_that_are_stored_in_part_are_summed_like_their_ledger(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    model: str,
+    stored: int,
+    way: str,
+) -> None:
+    source, file, ledger = tmp_path / "in.txt", tmp_path / f"out{suffix}", tmp_path / "costs.jsonl"
+    # The last row asks what the first does. A refusal that two rows share is no hit of the answers.
+    prompts = ["Name one.", "Name two.", *["Name one."] * (way != "refuses")]
+    source.write_text("\n".join(prompts))
+    other = "claude-haiku-5-5" if model.startswith("gpt") else "gpt-6.1-sol"
+    if stored:
+        with Client() as before:
+            before.call_many(other if way == "refuses" else model, prompts, n=stored, max_tokens=50)
+    if way == "refuses":
+        fault, provider = Fault(finish="refusal"), "openai" if model.startswith("gpt") else "anthropic"
+        simulator.inject(fault, provider, match="Name", times=None)
+    elif way == "fails first":
+        simulator.inject(Fault(status=500), match="Name", times=1)
+    options: dict[str, Any] = {"n": 3, "max_tokens": 50}
+    options |= {"fallback": [other]} if way == "refuses" else {}
+    if suffix == "to_jsonl":
+        with Client(ledger=ledger) as client:
+            client.call_many(model, prompts, **options).to_jsonl(file)
+    else:
+        monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+        given = [f"--param={name}={json.dumps(value)}" for name, value in options.items()]
+        assert run("map", model, str(source), str(file), *given).code == 0
+    names = ("provider", "hits", "input_tokens", "output_tokens", "cost", "saved", "unknown")
+    of_answers, of_ledger = (
+        [[row[name] for name in names] for row in json.loads(run("usage", str(path), "--json").out)["rows"]]
+        for path in (file, ledger)
+    )
+    assert of_answers == of_ledger
+    assert sum(row[1] for row in of_ledger) == 2 * stored + 3 * (way != "refuses")

@@ -38,8 +38,8 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 
 --by takes {", ".join(_NAMES[:6])}, and who answered:
 {", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
-sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each is one request,
-or a hit if it was stored, and "failed rows" counts those without one, and those before whose answer a
+sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each bought row is a request,
+and each stored sample a hit. "failed rows" counts those without one, and those before whose answer a
 request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
 """
 _BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
@@ -212,12 +212,27 @@ def _entries_of(line: JSONObject) -> list[JSONObject]:
         "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
         "served_by": line.get("served_by"),
     }  # fmt: skip
-    bounds = read_bounds(line.get("cost_bounds")) if usd is None and outcome != "hit" else None
+    # Of a row that is stored in part, `usage` has the stored samples too.
+    stored: list[JSONObject] = line.get("stored_usages") or []
+    if outcome == "hit":
+        return [entry, *[entry | {"usd": None}] * (len(stored or line.get("cache_keys") or ()) - 1)]
+    entry["usage"] = {
+        name: count - sum(each.get(name, 0) for each in stored) for name, count in entry["usage"].items()
+    }
+    price = line.get("stored_price")
+    hit = entry | {"outcome": "hit", "usage": {}, "usd": None if price is None else str(price)}
+    hits = [hit, *[hit | {"usd": None}] * (len(stored) - 1)] if stored else []
+    return [*hits, *_list_paid(line, entry)]
+
+
+def _list_paid(line: JSONObject, entry: JSONObject) -> list[JSONObject]:
+    """What was paid for an answer, as lines of a ledger: what is known, and what is not."""
+    bounds = read_bounds(line.get("cost_bounds")) if entry["usd"] is None else None
     if bounds is None:
         return [entry]
     least, most = bounds
     at_most = None if most is None else repr(most - least)
-    if outcome == "answered" and not least:
+    if entry["outcome"] == "answered" and not least:
         # The cost of the answer itself is not known.
         return [entry | {"at_most": at_most}]
     failed = entry | {"outcome": "failed", "usd": None, "at_most": at_most, "usage": {}}
