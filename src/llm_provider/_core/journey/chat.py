@@ -188,7 +188,8 @@ class Chat(Operation[Request, Response]):
         sent = call.sent.including_parts()
         first, *rest = samples
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
-        price, stored, stored_usages = first.price, 0.0 if not cached else first.price, ()
+        price, stored = first.price, 0.0 if not cached else first.price
+        stored_usages: tuple[Usage, ...] = ()
         for sample in rest:
             choices += sample.answer.choices
             cached = cached and sample.cached

@@ -38,9 +38,9 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 
 --by takes {", ".join(_NAMES[:6])}, and who answered:
 {", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
-sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each bought row is a request,
-and each stored sample a hit. "failed rows" counts those without one, and those before whose answer a
-request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
+sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each bought row is
+a request, and each stored sample a hit. "failed rows" counts those without one, and those before whose answer
+a request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
 """
 _BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
 _SINCE = "only from a day (2026-11-20) or an age (7d) on"
