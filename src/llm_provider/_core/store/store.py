@@ -170,10 +170,10 @@ class Store:
             for reader, end in list(ends.items()):
                 with self._reading:
                     # Keys are digests, so the newest entries are spread evenly over the shards.
-                    found = reader.fetch(NEWEST, tag, end, -(-count // len(readers)))
-                rows += (row[1:] for row in found)
-                if found:
-                    ends[reader] = found[-1][0]
+                    newest = reader.fetch(NEWEST, tag, end, -(-count // len(readers)))
+                rows += (row[1:] for row in newest)
+                if newest:
+                    ends[reader] = newest[-1][0]
                 else:
                     del ends[reader]
             if rows:

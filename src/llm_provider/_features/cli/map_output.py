@@ -45,7 +45,7 @@ _LAST_COLUMNS = (
 _OF_FAILURES = ("model", "provider", "usage", "cost", "cost_bounds", "cached", "passed_over", "error")
 """The fields of a failed line that stay in the line which takes its place."""
 _STORED = ("stored_price", "stored_usages")
-"""The fields of a line with several samples, of which some were stored."""
+"""The fields of a line with several samples, if some of them were stored."""
 _JSON_CELLS = ("cost", "cost_bounds", "price", "served_by", "passed_over", "cache_keys", _EARLIER, *_STORED)
 """The columns of a table whose cells are JSON."""
 
