@@ -52,10 +52,13 @@ def test_models_share_a_budget(run: RunCommand, simulator: Simulator, source: Pa
 @pytest.mark.filterwarnings("ignore:only stored answers of")
 @pytest.mark.parametrize("model", [MISSPELT, "groq/nothing"])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+@pytest.mark.parametrize("place", ["alone", "first", "last"])
 def test_a_model_without_a_price_has_no_output_of_a_budget(
-    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, model: str, name: str
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, model: str, name: str, place: str
 ) -> None:
-    words = ("map", model, str(source), str(tmp_path / name), "--max-tokens", "9")
+    models = [model] if place == "alone" else [model, "gpt-4.1"] if place == "first" else ["gpt-4.1", model]
+    words = ["map", models[0], str(source), str(tmp_path / name), "--max-tokens", "9"]
+    words += [f"--fallback={other}" for other in models[1:]]
     ended = run(*words, "--budget", "1")
     assert (ended.code, "give --prices, or allow it with --allow-unknown" in ended.err) == (2, True)
     assert ("did you mean gpt-6.1-sol" in ended.err) == (model == MISSPELT)
