@@ -305,3 +305,43 @@ def test_rows_that_are_stored_in_part_are_summed_like_their_ledger(
     )
     assert of_answers == of_ledger
     assert sum(row[1] for row in of_ledger) == 2 * stored + 3 * (way != "refuses")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "is_last"),
+    [(".jsonl", True), (".jsonl", False), ("ledger", True), ("ledger", False), (".csv", True)],
+)
+@pytest.mark.parametrize("removed", [0, 1, 9, 60])
+@pytest.mark.filterwarnings("always::llm_provider.LedgerWarning")
+def test_a_cut_line_is_warned_of_wherever_it_is(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    removed: int,
+    is_last: bool,
+) -> None:
+    source, ledger = tmp_path / "in.txt", tmp_path / "costs.jsonl"
+    source.write_text("Name one.\nName two.\nName three.\n")
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+    file = tmp_path / f"out{suffix if suffix.startswith('.') else '.jsonl'}"
+    assert run("map", "gpt-6.1-sol", str(source), str(file)).code == 0
+    file = ledger if suffix == "ledger" else file
+    lines = file.read_bytes().splitlines(keepends=True)
+    line = lines.pop()
+    cut = line[: len(line) - removed]
+    file.write_bytes(b"".join([*lines, cut] if is_last else [*lines[:-1], cut.rstrip() + b"\r\n", lines[-1]]))
+    ended = run("usage", str(file), "--json")
+    # A line of JSON is whole without its newline.
+    whole = removed == 0 or (removed == 1 and suffix != ".csv")
+    assert json.loads(ended.out)["total"]["requests"] == 2 + whole
+    assert ("invalid lines are left out (1, the first is line" in ended.err) is not whole
+
+
+def test_ledgers_beside_answers_are_noted(run: RunCommand, ledgers: list[str], tmp_path: Path) -> None:
+    line = {"model": "m", "provider": "p", "usage": None, "cost": 0.0, "cached": False, "error": None}
+    (answers := tmp_path / "answers.jsonl").write_text(f"{json.dumps(line)}\n")
+    for files in (ledgers, [str(answers)], [*ledgers, str(answers)]):
+        noted = "a request that both have counts twice" in run("usage", *files).err
+        assert noted is (len(files) == 3)

@@ -64,8 +64,12 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
         if file.seekable():
             file.seek(0)
         form = choose_form(path)
-        lines = lines_of(file, path)
-        yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in lines)
+        if not isinstance(form, Table):
+            yield from ((text, None) for text in lines_of(file, path))
+            return
+        yield from form.read(file)
+        if form.cut:
+            yield form.cut.rstrip(b"\r\n"), None
 
 
 _EXPORT_EPILOG = f"""\

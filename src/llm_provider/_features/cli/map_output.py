@@ -100,6 +100,8 @@ class Table:
         """The columns that are written."""
         self.columns_read: Sequence[str] = ()
         """The columns of the file that was read."""
+        self.cut = b""
+        """The piece of a line at the end of that file."""
 
     @property
     def head(self) -> bytes:
@@ -165,6 +167,7 @@ class Table:
             record, quotes = b"", 0
         if record and not self.columns_read and record[:5] != b"index"[: len(record)]:
             yield record, None
+        self.cut = record if self.columns_read else b""
 
     def name(self, value: object) -> str:
         return _encode_cell(value)

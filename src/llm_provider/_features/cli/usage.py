@@ -119,6 +119,8 @@ def _add_up(
             known = {**(posting.who or {}), "day": day}
             groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
+    if len(kinds) > 1:
+        say("note", "ledgers and answers are summed: a request that both have counts twice")
     if hits:
         text = f"stored answers ({hits:,}) cost nothing here, but in the run that bought them"
         say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
@@ -130,7 +132,7 @@ def _postings(path: Path) -> Iterator[Posting]:
     from ..._core.money.ledger_file import parse_line, parse_posting
 
     bad: list[int] = []
-    any_valid, piece, joined = False, b"", 0
+    any_valid, joined = False, 0
     for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
         # The header of a table is no line.
         piece = b"" if cells == {} else text.strip()
@@ -148,10 +150,9 @@ def _postings(path: Path) -> Iterator[Posting]:
             any_valid = True
             joined += bool(parts and parts[-1].get("passed_over") and line["cost"] != 0)
             yield from cast("list[Posting]", postings)
-        elif piece and text.endswith(b"\n"):
-            # A last line without a newline is still being written, or was when the machine failed.
+        elif piece:
             bad.append(number)
-    if not any_valid and (bad or piece):
+    if not any_valid and bad:
         raise RequestError(
             f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
         )
