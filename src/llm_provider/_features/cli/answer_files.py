@@ -37,6 +37,7 @@ def read_answers(path: Path) -> Iterator[AnyResult]:
             fields = json.loads(text) if line is None else line
             # A line of evidence has more than the result.
             fields = fields["result"] if "requests" in fields else fields
+            _ = fields["model"]  # without one it is a line of another kind, such as a prompt
             yield doors.results_views.read_result(fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if not text.endswith(b"\n") and (number > 1 or text.startswith(b"{")):
