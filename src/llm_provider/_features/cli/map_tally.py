@@ -68,7 +68,7 @@ class Tally:
                 self.first_error = f"{name}: {error['message']}"
         elif line.get("passed_over"):
             self.by_fallback += 1
-        if error is None and reason in INCOMPLETE:
+        if error is None and reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1
         elif error is None and line.get("text") == "" and not line.get("tool_calls"):
             self.incomplete["empty"] += 1
