@@ -12,7 +12,8 @@
 #   QUESTIONS=my.csv FOLDER=/scratch/$USER/run sbatch examples/overnight.sh
 #
 # Two minutes before its time is over, and when it is preempted, SLURM sends SIGTERM. The script hands it on: `map`
-# cancels what is under way and keeps every answer, and the job queues itself again. `kill -9` loses no answer either.
+# cancels what is under way and keeps every answer, and the job queues itself again. `kill -9` loses nothing that is on
+# disk: only requests under way and answers of the last moment, which are in the ledger, may be paid again.
 set -eu
 models=${MODELS:-gpt-6.1-sol,claude-haiku-5-5}
 folder=${FOLDER:-overnight}

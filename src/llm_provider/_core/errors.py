@@ -193,7 +193,7 @@ _OF_RESPONSES = frozenset({
     "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
     "logprobs", "raw", "id", "timing", "cost_source", "cost_unknown", "price", "response_format",
     "schema_in_prompt", "citations", "images", "audio", "server_tool_calls", "messages", "rounds",
-    "prompt_cache_miss", "stored_price", "tool_rounds", "tool_results"})  # fmt: skip
+    "prompt_cache_miss", "stored_price", "stored_usages", "tool_rounds", "tool_results"})  # fmt: skip
 """The attributes that a `Response` has and an error does not, but for `body`, which openai's errors have."""
 
 _CONTEXT = (

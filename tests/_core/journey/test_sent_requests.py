@@ -337,3 +337,48 @@ def test_a_wrong_key_ends_a_list_of_embeddings(simulator: Simulator, own_cache: 
     ):
         client.embed("gemini/gemini-embedding-001", texts)
     assert caught.value.attempts == simulator.ledger().requests <= ENOUGH_FAILURES + 1
+
+
+@pytest.mark.parametrize("value", [None, "", " "])
+@pytest.mark.parametrize("way", ["call", "stream", "embed", "batch"])
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("gpt-6.1-sol", "OPENAI_API_KEY"),
+        ("claude-haiku-5-5", "ANTHROPIC_API_KEY"),
+        ("gemini-3.8-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("local/toy", "LOCAL_API_KEY"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::llm_provider.KeyWarning")
+def test_who_is_refused_without_a_key_reads_which_variable_is_not_set(
+    simulator: Simulator,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    value: str | None,
+    way: str,
+    model: str,
+    variable: str,
+) -> None:
+    for name in variable.split(" or "):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    simulator.inject(Fault(status=401), times=None)
+    options: dict[str, Any] = {"base_url": simulator.url("openai")} if model == "local/toy" else {}
+    named = f"no key was sent: {variable} is not set"
+    if way == "batch":
+        with pytest.warns(UserWarning, match="the batch was stopped") as said:
+            results = client.call_many(model, INPUTS, max_concurrent=1, **options)
+        assert named in str(said[0].message)
+        assert "is not accepted" not in str(said[0].message)
+        assert all(named in str(error) for error in results.errors)
+        return
+    with pytest.raises(AuthenticationError, match=named):
+        if way == "embed" and model in ("gpt-6.1-sol", "local/toy"):
+            client.embed("text-embedding-3-small" if "gpt" in model else model, ["Hi"], **options)
+        elif way == "call":
+            client.call(model, "Hi", **options)
+        else:
+            with client.stream(model, "Hi", **options) as deltas:
+                list(deltas)

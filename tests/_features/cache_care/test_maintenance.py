@@ -209,7 +209,7 @@ def test_a_round_trip_is_exact(tmp_path: Path, open_store: OpenStore) -> None:
     assert write_archive(second, tmp_path / "two") == 500
     whole = (tmp_path / "one").read_bytes()
     assert whole == (tmp_path / "two").read_bytes()
-    assert second.newest("openai chat", 1)
+    assert next(second.newest("openai chat", 1))
     # Nothing is added from a file with a damaged line.
     (tmp_path / "two").write_bytes(whole[:-20])
     with pytest.raises(RequestError, match="line 501"):

@@ -1,5 +1,7 @@
 """What `map` finds out before OUT exists: placeholders in its name, and models that a budget cannot count."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from llm_provider import RequestError
 from llm_provider._features.cli.map_checks import fill_in
 from llm_provider.simulator import Simulator
-from support import RunCommand
+from support import Program, RunCommand, errors_of
 
 MISSPELT = "gpt-6.1-soll"
 
@@ -52,10 +54,13 @@ def test_models_share_a_budget(run: RunCommand, simulator: Simulator, source: Pa
 @pytest.mark.filterwarnings("ignore:only stored answers of")
 @pytest.mark.parametrize("model", [MISSPELT, "groq/nothing"])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+@pytest.mark.parametrize("place", ["alone", "first", "last"])
 def test_a_model_without_a_price_has_no_output_of_a_budget(
-    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, model: str, name: str
+    run: RunCommand, simulator: Simulator, source: Path, tmp_path: Path, model: str, name: str, place: str
 ) -> None:
-    words = ("map", model, str(source), str(tmp_path / name), "--max-tokens", "9")
+    models = [model] if place == "alone" else [model, "gpt-4.1"] if place == "first" else ["gpt-4.1", model]
+    words = ["map", models[0], str(source), str(tmp_path / name), "--max-tokens", "9"]
+    words += [f"--fallback={other}" for other in models[1:]]
     ended = run(*words, "--budget", "1")
     assert (ended.code, "give --prices, or allow it with --allow-unknown" in ended.err) == (2, True)
     assert ("did you mean gpt-6.1-sol" in ended.err) == (model == MISSPELT)
@@ -180,3 +185,20 @@ def test_a_dry_run_of_several_models_ends_with_their_total(
         assert float(read(total, "  cost").removeprefix("$")) == pytest.approx(likely, rel=0.01)
     seconds = [float(read(block, "  time")) for block in blocks]
     assert float(read(total, "  time")) == pytest.approx(sum(seconds), rel=0.05)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("words", [("map", "gpt-6.1-sol"), ("estimate", "gpt-6.1-sol")])
+def test_a_signal_before_anything_is_sent_says_one_line(
+    program: Program, tmp_path: Path, number: int, status: int, words: tuple[str, ...]
+) -> None:
+    os.mkfifo(pipe := tmp_path / "in.txt")
+    target = tmp_path / "out.jsonl"
+    # Each file has a writer, so the program waits for its rows.
+    with program(*words, str(pipe), *[str(target)] * (words[0] == "map")) as process, pipe.open("wb"):
+        process.send_signal(number)
+        assert process.wait(30) == status
+        said = errors_of(process)
+    begins = "nothing was sent; " * (words[0] == "map")
+    assert said == f"llm-provider: interrupted: {begins}the same command begins again\n"
+    assert not target.exists()

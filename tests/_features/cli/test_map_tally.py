@@ -49,3 +49,12 @@ def test_failures_are_counted_by_their_class_and_the_first_is_named() -> None:
 def test_an_answer_that_is_cut_is_counted_by_its_reason() -> None:
     tally = tally_of({**ANSWERED, "finish_reason": "length"}, {**ANSWERED, "passed_over": [{"model": "m"}]})
     assert (tally.incomplete, tally.by_fallback) == ({"length": 1}, 1)
+
+
+@pytest.mark.parametrize("text", ["", "yes"])
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "content_filter"])
+@pytest.mark.parametrize("tools", [None, [{"name": "f"}]])
+def test_an_empty_answer_is_counted_once(text: str, reason: str, tools: list[dict[str, str]] | None) -> None:
+    tally = tally_of({**ANSWERED, "text": text, "finish_reason": reason, "tool_calls": tools})
+    kind = "content_filter" if reason == "content_filter" else "empty" if not (text or tools) else None
+    assert tally.incomplete == ({kind: 1} if kind else {})

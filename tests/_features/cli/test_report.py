@@ -185,3 +185,32 @@ def test_the_file_of_a_score_may_have_its_ending(tmp_path: Path, monkeypatch: py
     (tmp_path / "scoring_ending.py").write_text("def exact(response):\n    return 1\n")
     monkeypatch.chdir(tmp_path)
     assert load_function("scoring_ending.py:exact")(None) == 1
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_rows_whose_scores_are_not_written_say_how_to_get_them(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, suffix: str
+) -> None:
+    source, file = tmp_path / "in.jsonl", tmp_path / f"out{suffix}"
+    source.write_text('{"id": "a", "prompt": "Hi"}\n')
+    assert run("map", "gpt-6.1-sol", str(source), str(file)).code == 0
+    ended = run("report", str(file))
+    assert "`map --score MODULE:FUNCTION`, which writes scores at its end" in ended.err
+    # A file of prompts is no answer, without the names of exceptions.
+    ended = run("report", str(source))
+    assert (ended.code, "line 1 is no answer of" in ended.err, "KeyError" in ended.err) == (2, True, False)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+def test_empty_answers_are_warned_of(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, name: str
+) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"prompt": "Hi"}\n{"prompt": "Ho"}\n{"other": 1}\n')
+    simulator.inject(Fault(finish="empty"), match="Hi", times=None)
+    out = str(tmp_path / f"{{model}}-{name}")
+    ended = run("map", "gpt-6.1-sol,gpt-4o", str(source), out, "--skip-invalid")
+    assert ended.code == 3
+    assert ended.err.count("1 of 2 answers are not whole (1 empty)") == 2
+    # What is wrong with rows is said once for all models.
+    assert (ended.err.count("skipped: "), ended.err.count("rows are not valid")) == (1, 1)

@@ -260,3 +260,92 @@ def test_what_failed_runs_cost_stays_in_the_file(
     before = file.read_bytes()
     assert run(*arguments)[0] == code
     assert ends == "failed" or file.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-haiku-5-5"])
+@pytest.mark.parametrize("stored", [0, 1, 2, 3])
+@pytest.mark.parametrize("way", ["answers", "fails first", "fails once", "refuses"])
+def test_rows_that_are_stored_in_part_are_summed_like_their_ledger(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    model: str,
+    stored: int,
+    way: str,
+) -> None:
+    source, file, ledger = tmp_path / "in.txt", tmp_path / f"out{suffix}", tmp_path / "costs.jsonl"
+    # The last row asks what the first does. A refusal that two rows share is no hit of the answers.
+    prompts = ["Name one.", "Name two.", *["Name one."] * (way != "refuses")]
+    source.write_text("\n".join(prompts))
+    other = "claude-haiku-5-5" if model.startswith("gpt") else "gpt-6.1-sol"
+    if stored:
+        with Client() as before:
+            before.call_many(other if way == "refuses" else model, prompts, n=stored, max_tokens=50)
+    if way == "refuses":
+        fault, provider = Fault(finish="refusal"), "openai" if model.startswith("gpt") else "anthropic"
+        simulator.inject(fault, provider, match="Name", times=None)
+    elif way == "fails once":
+        # The rest of its samples may have been bought.
+        simulator.inject(Fault(status=400), match="two", times=1)
+    elif way == "fails first":
+        simulator.inject(Fault(status=500), match="Name", times=1)
+    options: dict[str, Any] = {"n": 3, "max_tokens": 50}
+    options |= {"fallback": [other]} if way == "refuses" else {}
+    if suffix == "to_jsonl":
+        with Client(ledger=ledger) as client:
+            client.call_many(model, prompts, **options).to_jsonl(file)
+    else:
+        monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+        given = [f"--param={name}={json.dumps(value)}" for name, value in options.items()]
+        assert run("map", model, str(source), str(file), *given).code == (way == "fails once" and stored < 3)
+    names = ("provider", "hits", "input_tokens", "output_tokens", "cost", "saved", "unknown")
+    of_answers, of_ledger = (
+        [[row[name] for name in names] for row in json.loads(run("usage", str(path), "--json").out)["rows"]]
+        for path in (file, ledger)
+    )
+    assert of_answers == of_ledger
+    if way != "fails once":
+        assert sum(row[1] for row in of_ledger) == 2 * stored + 3 * (way != "refuses")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "is_last"),
+    [(".jsonl", True), (".jsonl", False), ("ledger", True), ("ledger", False), (".csv", True)],
+)
+@pytest.mark.parametrize("removed", [0, 1, 9, 60])
+@pytest.mark.filterwarnings("always::llm_provider.LedgerWarning")
+def test_a_cut_line_is_warned_of_wherever_it_is(
+    run: RunCommand,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    removed: int,
+    is_last: bool,
+) -> None:
+    source, ledger = tmp_path / "in.txt", tmp_path / "costs.jsonl"
+    source.write_text("Name one.\nName two.\nName three.\n")
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(ledger))
+    file = tmp_path / f"out{suffix if suffix.startswith('.') else '.jsonl'}"
+    assert run("map", "gpt-6.1-sol", str(source), str(file)).code == 0
+    file = ledger if suffix == "ledger" else file
+    lines = file.read_bytes().splitlines(keepends=True)
+    line = lines.pop()
+    cut = line[: len(line) - removed]
+    file.write_bytes(b"".join([*lines, cut] if is_last else [*lines[:-1], cut.rstrip() + b"\r\n", lines[-1]]))
+    ended = run("usage", str(file), "--json")
+    # A line of JSON is whole without its newline.
+    whole = removed == 0 or (removed == 1 and suffix != ".csv")
+    assert json.loads(ended.out)["total"]["requests"] == 2 + whole
+    assert ("invalid lines are left out (1, the first is line" in ended.err) is not whole
+
+
+def test_ledgers_beside_answers_are_noted(run: RunCommand, ledgers: list[str], tmp_path: Path) -> None:
+    line = {"model": "m", "provider": "p", "usage": None, "cost": 0.0, "cached": False, "error": None}
+    (answers := tmp_path / "answers.jsonl").write_text(f"{json.dumps(line)}\n")
+    for files in (ledgers, [str(answers)], [*ledgers, str(answers)]):
+        noted = "a request that both have counts twice" in run("usage", *files).err
+        assert noted is (len(files) == 3)

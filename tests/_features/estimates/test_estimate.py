@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+import time
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.runtime import event_loop
-from llm_provider._features.estimates import estimate
+from llm_provider._core.store.entry import Entry
+from llm_provider._features.estimates import estimate, history
 from llm_provider._features.estimates.estimates import show_estimates
 from llm_provider._features.estimates.history import history_of, mean
 from llm_provider.simulator import Simulator
@@ -33,12 +35,37 @@ def made(client: Client, model: str = MODEL) -> Call:
 @pytest.mark.parametrize(("stored", "model"), [(0, MODEL), (4, MODEL), (10, "gpt-5.5")])
 def test_few_answers_and_those_of_other_models_tell_nothing(client: Client, stored: int, model: str) -> None:
     client.call_many(MODEL, [f"{number}+{number}?" for number in range(stored)])
-    assert history_of(client._engine, made(client, model), None) is None
+    history, reason = history_of(client._engine, made(client, model), None)
+    number = "fewer than 5" if (stored, model) == (4, MODEL) else "no"
+    assert (history, reason) == (None, f"{number} answers of this model are stored here")
+
+
+@pytest.mark.parametrize("stored", [0, 4, 5, 20])
+@pytest.mark.parametrize("later", [0, 150, 320, 2500])
+@pytest.mark.parametrize("in_time", [True, False])
+def test_answers_are_found_behind_later_ones_of_another_model(
+    client: Client, monkeypatch: pytest.MonkeyPatch, stored: int, later: int, in_time: bool
+) -> None:
+    client.call_many(MODEL, questions(stored))
+    engine, other = client._engine, made(client, "gpt-4o-mini").build_question(0)
+    entry = Entry(b"{}", 1.0, time.time(), question=other)
+    for number in range(later):
+        engine.cache.put(f"{number:064}", entry)
+    if not in_time:
+        monkeypatch.setattr(history, "_LONGEST_SEARCH", -1.0)
+    found, reason = history_of(engine, made(client), None)
+    if in_time:
+        assert (0 if found is None else found.answers) == (stored if stored > 4 else 0)
+        assert found or reason.endswith("answers of this model are stored here")
+    else:
+        # The first group is always read.
+        assert found or reason.startswith(("no", "fewer than 5"))
+        assert found or ("among the newest" in reason) == (stored + later > 0)
 
 
 def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) -> None:
     client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
-    history = history_of(client._engine, made(client), None)
+    history, _ = history_of(client._engine, made(client), None)
     assert history is not None
     assert (history.answers, history.counts) == (10, None)
 

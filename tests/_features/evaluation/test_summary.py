@@ -412,7 +412,7 @@ def test_every_sample_is_counted_in_the_table(rows: list[tuple[Any, Any]]) -> No
 @pytest.mark.parametrize(
     ("count", "score", "problem"),
     [
-        (2, None, r"results = results\.score\(function\).*map --score FILE:FUNCTION"),
+        (2, None, r"results = results\.score\(function\).*map --score MODULE:FUNCTION"),
         (2, lambda _: None, "all 2 scores are missing"),
         (2, lambda _: float("nan"), "all 2 scores are missing"),
         (0, lambda _: 1, "all 2 calls failed"),

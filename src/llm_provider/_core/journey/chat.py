@@ -190,6 +190,7 @@ class Chat(Operation[Request, Response]):
         first, *rest = samples
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
         price, stored = first.price, 0.0 if not cached else first.price
+        stored_usages: tuple[Usage, ...] = ()
         for sample in rest:
             choices += sample.answer.choices
             cached = cached and sample.cached
@@ -198,6 +199,8 @@ class Chat(Operation[Request, Response]):
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
             price, stored = sum_of_prices([sample.price for sample in samples]), sum_stored_prices(samples)
+            if not cached:
+                stored_usages = tuple([sample.answer.usage or Usage() for sample in samples if sample.cached])
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return make_response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
@@ -224,6 +227,7 @@ class Chat(Operation[Request, Response]):
             prompt=describe_prompt(call.request.messages),
             origins=tuple([sample.answer.origin for sample in samples]),
             cache_keys=tuple([sample.answer.key for sample in samples]),
+            stored_usages=stored_usages,
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:

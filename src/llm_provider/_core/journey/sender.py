@@ -35,7 +35,7 @@ from ..pace.failures import (
 )  # fmt: skip
 from ..pace.headers import LIMIT_HEADERS, headroom
 from ..pace.state import Ticket
-from ..requests.api_keys import environment_secrets, name_source
+from ..requests.api_keys import NO_KEY, environment_secrets, explain_no_key, name_source
 from ..requests.request import describe_input
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
@@ -429,6 +429,8 @@ class Sending(Arrival):
         error.attempts = self.failed
         if isinstance(error, errors.NotFoundError) or error.status == 405:
             error.message += explain_not_found(self.call.target, self.call.request.model)
+        elif isinstance(error, errors.AuthenticationError) and self.selection.key == NO_KEY:
+            error.message += explain_no_key(self.call.target.route.key_variables)
         attributes = vars(error)
         attributes |= {name: self._scrub(value) for name, value in attributes.items()}
         if self.verdict.reason:

@@ -383,10 +383,11 @@ class Scope:
         assert outage.down_since is not None
         assert isinstance(cause, ProviderError)
         is_not_started = outage.is_not_started(patience)
+        at_once = is_not_started or not (patience and patience.seconds)
         error = type(cause)(
             f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
             f"{format_clock_time(clock.time() - (now - outage.down_since))}, and "
-            f"{'is not waited for' if is_not_started else 'outage_patience is over'}; "
+            f"{'is not waited for' if at_once else 'outage_patience is over'}; "
             f"the last failure: {cause.message}",
             status=cause.status,
             code=cause.code,

@@ -303,8 +303,15 @@ def _list_variables(variables: Sequence[str]) -> list[str]:
     ]
 
 
+def explain_no_key(variables: Sequence[str]) -> str:
+    """The end of the error of a server that needs a key and got `NO_KEY`. litellm finds keys by itself."""
+    return f"; no key was sent: {' or '.join(variables)} is not set" if variables else ""
+
+
 def name_source(key: Credential, variables: Sequence[str], env_file: EnvFile | None) -> str:
-    """Where a key comes from, in words: the variable that has it, if one does."""
+    """Where a key comes from, in words: the variable that has it, if one does. Empty for `NO_KEY`."""
+    if key == NO_KEY:
+        return ""
     sources: tuple[Mapping[str, str] | EnvFile, ...] = (os.environ, env_file or {})
     for source in sources:
         for name in (*variables, *_list_variables(variables)):

@@ -2,6 +2,7 @@
 
 | SIGTERM arrives | and then |
 |---|---|
+| during a command of the shell | it ends with one line, as after Ctrl-C |
 | during a batch of the main thread | the batch raises `Terminated`, keeps what is paid, and tells its count |
 | during an asynchronous one | its event loop ends with `Terminated`; `asyncio.run` then cancels the batch |
 | a second time, half a second later or more, or after the batch | the process ends at once |

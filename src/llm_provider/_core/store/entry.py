@@ -259,7 +259,7 @@ _WRITE = (
 _DELETE = "DELETE FROM Cache WHERE key = ? AND raw = 1"
 ITEMS_AFTER = f"SELECT key, value FROM Cache WHERE key > ? AND {_PLAIN} ORDER BY key LIMIT 200"  # noqa: S608 -- see above
 NEWEST = (
-    f"SELECT store_time, key, value FROM Cache WHERE tag = ? AND {_PLAIN}"  # noqa: S608 -- see above
+    f"SELECT rowid, store_time, key, value FROM Cache WHERE tag = ? AND rowid < ? AND {_PLAIN}"  # noqa: S608 -- see above
     " ORDER BY rowid DESC LIMIT ?"
 )
 COUNT = "SELECT value FROM Settings WHERE key = 'count'"

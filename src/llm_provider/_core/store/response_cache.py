@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -196,16 +196,16 @@ class ResponseCache:
         entry = None if value is None else decode_entry(key, value)
         return None if entry is None or value is None else (entry, decode_question(key, value))
 
-    def recent(self, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
-        """Answers of the model and server of a question, among the newest of its provider and endpoint.
+    def read_newest(self, tag: str, count: int, read: Callable[[Iterator[list[tuple[str, bytes]]]], T]) -> T:
+        """What `read` makes of the entries with a tag, in groups of about `count`, newest first.
 
-        Each has its payload, None if that is not stored in full. Empty if the cache cannot be read.
+        There are none if the cache cannot be read.
         """
         try:
-            return self._with_store(lambda store: doors.cache_maintenance.list_recent(store, question, count))
+            return self._with_store(lambda store: read(store.newest(tag, count)))
         except Exception as error:  # as in `_read_value`
             self._report_failure("read", error)
-            return []
+            return read(iter(()))
 
     def read_ahead(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The stored values of keys that `get` is about to ask for as `ahead`, up to 4 MB, unchecked.

@@ -161,15 +161,23 @@ class Store:
             yield from items
             last = items[-1][0] if items else None
 
-    def newest(self, tag: str, count: int) -> list[tuple[str, bytes]]:
-        """Keys and values of about the `count` newest entries with a tag, newest first."""
+    def newest(self, tag: str, count: int) -> Iterator[list[tuple[str, bytes]]]:
+        """Keys and values of the entries with a tag, in groups of about `count`, newest first."""
         readers = self._readers or self._open_for_reading()
-        rows: list[tuple[float, str, bytes]] = []
-        for reader in readers:
-            with self._reading:
-                # Keys are digests, so the newest entries are spread evenly over the shards.
-                rows += reader.fetch(NEWEST, tag, -(-count // len(readers)))
-        return [(key, value) for _, key, value in sorted(rows, reverse=True)]
+        ends = dict.fromkeys(readers, 2**63 - 1)
+        while ends:
+            rows: list[tuple[float, str, bytes]] = []
+            for reader, end in list(ends.items()):
+                with self._reading:
+                    # Keys are digests, so the newest entries are spread evenly over the shards.
+                    newest = reader.fetch(NEWEST, tag, end, -(-count // len(readers)))
+                rows += (row[1:] for row in newest)
+                if newest:
+                    ends[reader] = newest[-1][0]
+                else:
+                    del ends[reader]
+            if rows:
+                yield [(key, value) for _, key, value in sorted(rows, reverse=True)]
 
     def count(self) -> int:
         readers = self._readers or self._open_for_reading()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
@@ -25,7 +25,7 @@ from ..json_values import check_fields, json_value
 from ..runtime.frozen import quick_maker, with_late_field
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult, text_to_parse
 from .score_values import list_scores, with_scores
-from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
+from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, Usage, cost_text, token_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -110,6 +110,13 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     """The models before this one in the list of `fallback`, and why each did not answer."""
     cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
     """For each sample, the key of its cache entry; None where nothing was stored, as with cache="off"."""
+    stored_usages: tuple[Usage, ...] = field(default=(), repr=False, compare=False)
+    """The usage of each sample that was stored or shared, where others were not. `usage` contains it."""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        # A pickle of before has no `stored_usages`.
+        for name, value in zip(_RESPONSE_FIELDS, [*state, ()], strict=False):
+            object.__setattr__(self, name, value)
 
     @property
     def served_by(self) -> ServedBy | None:
@@ -359,7 +366,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             if structure is not None:
                 # A bare schema is read with the freedom that the provider of the answer was given.
                 form = {"title": structure.name, **(structure.schema or {})}
-        values = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
+        names = _RESPONSE_FIELDS if self.stored_usages else _RESPONSE_FIELDS[:-1]
+        values = {name: getattr(self, name) for name in names}
         try:
             body: str | dict[str, str] = self.body.decode()
         except UnicodeDecodeError:
@@ -407,7 +415,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
             for name in ("dropped", "origins", "cache_keys"):
                 known[name] = tuple(known.get(name) or ())
-            for name in ("failures", "passed_over"):
+            for name in ("failures", "passed_over", "stored_usages"):
                 known[name] = READERS[name](known.get(name) or ())
             known["usage"] = READERS["usage"](known["usage"])
             for name in ("cost_bounds", "row_label"):

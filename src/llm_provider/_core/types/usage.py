@@ -220,6 +220,7 @@ def cost_text(result: PaidResult) -> str:
 
 
 READERS["usage"] = lambda counts: Usage(**check_fields(counts, counts=True))
+READERS["stored_usages"] = lambda usages: tuple(map(READERS["usage"], usages))
 READERS["cost_bounds"] = read_bounds
 
 

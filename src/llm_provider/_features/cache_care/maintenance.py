@@ -27,7 +27,6 @@ from ..._core.store.entry import (
     decode_entry,
     decode_question,
     encode_entry,
-    lacks_text,
     tag_of,
 )
 from ..._core.store.store import Store
@@ -379,21 +378,9 @@ def list_keys(results: Iterable[Any]) -> Iterator[str]:
 
 def explain(store: Store, question: Question) -> Explanation | None:
     """The nearest of the newest few hundred questions to the same provider and endpoint."""
-    stored = store.newest(question.tag, _MOST_COMPARED)
+    stored = next(store.newest(question.tag, _MOST_COMPARED), [])
     questions = ((key, decode_question(key, value)) for key, value in stored)
     return find_nearest(question.to_json(), ((key, each) for key, each in questions if each is not None))
-
-
-def list_recent(store: Store, question: Question, count: int) -> list[tuple[Entry, dict[str, object] | None]]:
-    """Answers of the same model and server, each with the payload of its question if it is stored in full."""
-    recent: list[tuple[Entry, dict[str, object] | None]] = []
-    for key, value in store.newest(question.tag, count):
-        stored, entry = decode_question(key, value) or {}, decode_entry(key, value)
-        same = (stored.get("model"), stored.get("base_url")) == (question.model, question.base_url)
-        if same and entry is not None:
-            payload = stored["payload"]
-            recent.append((entry, None if lacks_text(payload) else payload))
-    return recent
 
 
 _FORMAT = "llm_provider_cache"

@@ -37,6 +37,7 @@ def read_answers(path: Path) -> Iterator[AnyResult]:
             fields = json.loads(text) if line is None else line
             # A line of evidence has more than the result.
             fields = fields["result"] if "requests" in fields else fields
+            _ = fields["model"]  # without one it is a line of another kind, such as a prompt
             yield doors.results_views.read_result(fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if not text.endswith(b"\n") and (number > 1 or text.startswith(b"{")):
@@ -64,8 +65,12 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
         if file.seekable():
             file.seek(0)
         form = choose_form(path)
-        lines = lines_of(file, path)
-        yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in lines)
+        if not isinstance(form, Table):
+            yield from ((text, None) for text in lines_of(file, path))
+            return
+        yield from form.read(file)
+        if form.cut:
+            yield form.cut.rstrip(b"\r\n"), None
 
 
 _EXPORT_EPILOG = f"""\

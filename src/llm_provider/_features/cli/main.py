@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..._core.errors import LLMError, OutputError, RequestError
-from ..._core.runtime.termination import Terminated
+from ..._core.runtime.termination import Terminated, heed_sigterm
 from . import output
 
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = output.show_warning
     try:
         # Output is flushed here, where an error can still be reported in one line.
-        with warnings.catch_warnings(), output.flush_output():
+        with heed_sigterm(), warnings.catch_warnings(), output.flush_output():
             warnings.showwarning = output.show_warning
             from .commands import run
 

@@ -169,7 +169,7 @@ def run_map(
             file = stack.enter_context(closing(RowFile(source, form)))
             work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
-        work.report_invalid()
+        work.report_invalid(context.meta.setdefault("reported", set()))
         if score is not None:
             work.scorer = LineScorer(score)
         if dry_run:
@@ -348,13 +348,17 @@ class _Work:
             raise RequestError(f"{row.where} has {same}: {value!r}")
         return question
 
-    def report_invalid(self) -> None:
-        for problem in self.problems:
-            console.say("skipped", problem)
+    def report_invalid(self, reported: set[str]) -> None:
+        """Say what is wrong with rows, but nothing that was reported for another model."""
+        lines = [("skipped", problem) for problem in self.problems]
         if count := len(self.invalid):
             more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
             positions = self.rows + count
-            console.say("warning", f"{count:,} of {positions:,} rows are not valid and left out{more}")
+            lines.append(("warning", f"{count:,} of {positions:,} rows are not valid and left out{more}"))
+        for kind, text in lines:
+            if text not in reported:
+                console.say(kind, text)
+                reported.add(text)
 
     def order(self) -> dict[int, int] | None:
         """The index of each row by its token; None where rows are named by their positions."""

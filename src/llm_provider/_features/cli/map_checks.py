@@ -48,20 +48,29 @@ def check_price(model: str, prompts: Iterable[Any], parameters: JSONMapping) -> 
     from ..._core.client.model_functions import estimate
 
     budget = parameters.get("budget")
-    if budget is None or getattr(budget, "allow_unknown", False) or "fallback" in parameters:
+    if budget is None or getattr(budget, "allow_unknown", False):
         return
-    first = estimate(model, islice(prompts, 1), **parameters)
-    if first.requests and first.cost is None and first.provider != "litellm":
-        target = resolve(model, parameters.get("base_url"), hosts=read_hosts())
-        near = suggest_near_model(target, model)
-        path = read_prices()
-        table = PriceTable.load(overrides=None if path == "fresh" else path)
-        names = table.describe_missing(*price_names(target))
-        remedy = "give --prices, or allow it with --allow-unknown"
-        raise UnknownPriceError(
-            f"no price of {model!r} is known, so no budget can be kept{names}"
-            f"{near and near + ' If the name is right'}: {remedy}"
-        )
+    own = {name: value for name, value in parameters.items() if name != "fallback"}
+    for name in (model, *(parameters.get("fallback") or ())):
+        first = estimate(name, islice(prompts, 1), **own)
+        if not first.requests:
+            # A stored answer is served before the next model is asked.
+            return
+        if first.cost is None and first.provider != "litellm":
+            _refuse_price(name, parameters)
+
+
+def _refuse_price(model: str, parameters: JSONMapping) -> None:
+    target = resolve(model, parameters.get("base_url"), hosts=read_hosts())
+    near = suggest_near_model(target, model)
+    path = read_prices()
+    table = PriceTable.load(overrides=None if path == "fresh" else path)
+    names = table.describe_missing(*price_names(target))
+    remedy = "give --prices, or allow it with --allow-unknown"
+    raise UnknownPriceError(
+        f"no price of {model!r} is known, so no budget can be kept{names}"
+        f"{near and near + ' If the name is right'}: {remedy}"
+    )
 
 
 def add_estimates(estimates: Mapping[str, Any]) -> Any:

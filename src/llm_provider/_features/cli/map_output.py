@@ -44,7 +44,9 @@ _LAST_COLUMNS = (
 )  # fmt: skip
 _OF_FAILURES = ("model", "provider", "usage", "cost", "cost_bounds", "cached", "passed_over", "error")
 """The fields of a failed line that stay in the line which takes its place."""
-_JSON_CELLS = ("cost", "cost_bounds", "price", "served_by", "passed_over", _EARLIER)
+_STORED = ("stored_price", "stored_usages")
+"""The fields of a line with several samples, if some of them were stored."""
+_JSON_CELLS = ("cost", "cost_bounds", "price", "served_by", "passed_over", "cache_keys", _EARLIER, *_STORED)
 """The columns of a table whose cells are JSON."""
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -98,6 +100,8 @@ class Table:
         """The columns that are written."""
         self.columns_read: Sequence[str] = ()
         """The columns of the file that was read."""
+        self.cut = b""
+        """The piece of a line at the end of that file."""
 
     @property
     def head(self) -> bytes:
@@ -117,7 +121,7 @@ class Table:
         """Choose the columns: one for each field of the rows and of the answers, where these are known."""
         fields = [f"input.{name}" for name in inputs] or ["input"]
         answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
-        more = [*["texts"] * samples, *["tool_calls"] * tools, *["passed_over"] * fallback]
+        more = [*["texts", *_STORED] * samples, *["tool_calls"] * tools, *["passed_over"] * fallback]
         names = [
             "index",
             *["id"] * by_id,
@@ -163,6 +167,7 @@ class Table:
             record, quotes = b"", 0
         if record and not self.columns_read and record[:5] != b"index"[: len(record)]:
             yield record, None
+        self.cut = record if self.columns_read else b""
 
     def name(self, value: object) -> str:
         return _encode_cell(value)
@@ -254,6 +259,8 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
         line |= {"texts": result.texts} if len(result.choices) > 1 else {}
+        if result.stored_usages:
+            line |= {name: json_value(getattr(result, name)) for name in _STORED}
         line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
         model, served_by, price = result.model, result.served_by, result.price
         keys = list(result.cache_keys)

@@ -22,7 +22,7 @@ class Tally:
     errors: Counter[str] = field(default_factory=Counter)
     """The failed rows, by the class of their errors."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """The answers that are not whole, by their finish reasons."""
+    """The answers that are not whole, by their finish reasons, and those that are empty."""
     first_error: str = ""
     """The first failed row and its message."""
     cached: int = 0
@@ -70,6 +70,8 @@ class Tally:
             self.by_fallback += 1
         if error is None and reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1
+        elif error is None and line.get("text") == "" and not line.get("tool_calls"):
+            self.incomplete["empty"] += 1
 
 
 def describe_rest(work: Any, output: Any, sent: Tally, parameters: JSONObject) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, cast
 
 from ..._core import doors
+from ..._core.runtime.termination import Terminated
 from ..._core.words import escape_controls
 
 PROGRAM = "llm-provider"
@@ -111,13 +112,13 @@ def json_text(value: object) -> str:
 
 @contextlib.contextmanager
 def when_interrupted(*texts: str) -> Iterator[None]:
-    """Note what a Ctrl-C in the block means: what is kept, and what the same command does next time.
+    """Note what a Ctrl-C or SIGTERM in the block means: what is kept, and what the same command does then.
 
     A note of the library, as for a batch, takes its place. Without texts, nothing is printed.
     """
     try:
         yield
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         if not getattr(interrupt, "__notes__", None):
             interrupt.add_note("; ".join(texts))
         raise

@@ -38,9 +38,9 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 
 --by takes {", ".join(_NAMES[:6])}, and who answered:
 {", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
-sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each is one request,
-or a hit if it was stored, and "failed rows" counts those without one, and those before whose answer a
-request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
+sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each bought row is
+a request, and each stored sample a hit. "failed rows" counts those without one, and those before whose answer
+a request of unknown cost failed. Of ledgers, "failed requests" may have been billed. Answers have no time.
 """
 _BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
 _SINCE = "only from a day (2026-11-20) or an age (7d) on"
@@ -119,6 +119,8 @@ def _add_up(
             known = {**(posting.who or {}), "day": day}
             groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
+    if len(kinds) > 1:
+        say("note", "ledgers and answers are summed: a request that both have counts twice")
     if hits:
         text = f"stored answers ({hits:,}) cost nothing here, but in the run that bought them"
         say("note", f"{text}; a ledger (LLM_PROVIDER_LEDGER) also has cancelled and failed requests")
@@ -130,7 +132,7 @@ def _postings(path: Path) -> Iterator[Posting]:
     from ..._core.money.ledger_file import parse_line, parse_posting
 
     bad: list[int] = []
-    any_valid, piece, joined = False, b"", 0
+    any_valid, joined = False, 0
     for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
         # The header of a table is no line.
         piece = b"" if cells == {} else text.strip()
@@ -148,10 +150,9 @@ def _postings(path: Path) -> Iterator[Posting]:
             any_valid = True
             joined += bool(parts and parts[-1].get("passed_over") and line["cost"] != 0)
             yield from cast("list[Posting]", postings)
-        elif piece and text.endswith(b"\n"):
-            # A last line without a newline is still being written, or was when the machine failed.
+        elif piece:
             bad.append(number)
-    if not any_valid and (bad or piece):
+    if not any_valid and bad:
         raise RequestError(
             f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
         )
@@ -212,12 +213,27 @@ def _entries_of(line: JSONObject) -> list[JSONObject]:
         "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
         "served_by": line.get("served_by"),
     }  # fmt: skip
-    bounds = read_bounds(line.get("cost_bounds")) if usd is None and outcome != "hit" else None
+    # Of a row that is stored in part, `usage` has the stored samples too.
+    stored: list[JSONObject] = line.get("stored_usages") or []
+    if outcome == "hit":
+        return [entry, *[entry | {"usd": None}] * (len(stored or line.get("cache_keys") or ()) - 1)]
+    entry["usage"] = {
+        name: count - sum(each.get(name, 0) for each in stored) for name, count in entry["usage"].items()
+    }
+    price = line.get("stored_price")
+    hit = entry | {"outcome": "hit", "usage": {}, "usd": None if price is None else str(price)}
+    hits = [hit, *[hit | {"usd": None}] * (len(stored) - 1)] if stored else []
+    return [*hits, *_list_paid(line, entry)]
+
+
+def _list_paid(line: JSONObject, entry: JSONObject) -> list[JSONObject]:
+    """What was paid for an answer, as lines of a ledger: what is known, and what is not."""
+    bounds = read_bounds(line.get("cost_bounds")) if entry["usd"] is None else None
     if bounds is None:
         return [entry]
     least, most = bounds
     at_most = None if most is None else repr(most - least)
-    if outcome == "answered" and not least:
+    if entry["outcome"] == "answered" and not least:
         # The cost of the answer itself is not known.
         return [entry | {"at_most": at_most}]
     failed = entry | {"outcome": "failed", "usd": None, "at_most": at_most, "usage": {}}

@@ -204,6 +204,8 @@ class Estimator:
         # Input tokens of the requests that were read closely, and what `likely_input_tokens` says of them.
         self._read_closely, self._guessed = Range.exactly(0), 0
         self._history: History | None = None
+        self._no_history = ""
+        """Why there is none."""
         self._corrected = 0
         self._uncorrected: Counter[str] = Counter()
         """Inputs without a correction, by how much longer or shorter the stored questions are."""
@@ -282,7 +284,7 @@ class Estimator:
     def _send(self, call: Call[Any], parts: Sequence[int]) -> None:
         if not self._requests:
             self._count = counter_of_target(self._first.target) if self._counted else None
-            self._history = history_of(self._engine, call, self._count)
+            self._history, self._no_history = history_of(self._engine, call, self._count)
         facts = call.facts()
         likely = likely_input_tokens(call.body, lambda: facts)
         if self._requests < _READ_CLOSELY:
@@ -406,7 +408,7 @@ class Estimator:
             number = self._history.answers
             yield f"output tokens and time are those of {number} stored answers of this model"
         else:
-            yield "no answers of this model are stored here: output tokens and time are a guess"
+            yield f"{self._no_history}: output tokens and time are a guess"
         if self._adds_input:
             yield "input and fees of the provider's own tools, such as web searches, are not included"
         if self._loops:

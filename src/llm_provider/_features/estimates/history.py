@@ -7,11 +7,16 @@ questions correct the estimates of others with about their length, and of no oth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
 from ..._core.journey.engine import Engine
+from ..._core.runtime import clock
+from ..._core.store.entry import Entry, Question, decode_entry, decode_question, lacks_text
 from ..._core.tokens.counting import Range, input_tokens
 
 if TYPE_CHECKING:
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
 
 _FEWEST, _MOST = 5, 200
 """The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""
+
+_FIRST_SEARCHED, _LONGEST_SEARCH = 2000, 0.8
+"""After so many answers of all models the fewest are enough. The seconds of a search for these."""
 
 _LEAST_DOUBT = 0.1
 """The least share of a mean that is doubted: new questions may differ from the stored ones."""
@@ -86,10 +94,44 @@ class History(NamedTuple):
     """None if too few questions are stored in full."""
 
 
-def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
-    """Statistics of the newest answers of a call's model and server; None if there are too few."""
+class Recent(NamedTuple):
+    """Stored answers of one model and server, the newest first."""
+
+    answers: list[tuple[Entry, dict[str, Any] | None]]
+    """Each with the payload of its question; None if that is not stored in full."""
+    searched: int | None
+    """The answers of all models that were searched; None if these are all."""
+
+
+def list_recent(question: Question, groups: Iterator[list[tuple[str, bytes]]]) -> Recent:
+    """The answers of a question's model and server, among answers of all models."""
+    answers: list[tuple[Entry, dict[str, Any] | None]] = []
+    searched, end = 0, clock.monotonic() + _LONGEST_SEARCH
+    name = b'"model":' + orjson.dumps(question.model)
+    for group in groups:
+        if len(answers) >= (_MOST if searched < _FIRST_SEARCHED else _FEWEST) or clock.monotonic() > end:
+            return Recent(answers, searched)
+        searched += len(group)
+        for key, value in group:
+            if value.endswith(b"}") and name not in value:
+                # A question that is not compressed shows the name. This takes a tenth of the time.
+                continue
+            stored, entry = decode_question(key, value) or {}, decode_entry(key, value)
+            same = (stored.get("model"), stored.get("base_url")) == (question.model, question.base_url)
+            if same and entry is not None:
+                payload = stored["payload"]
+                answers.append((entry, None if lacks_text(payload) else payload))
+    return Recent(answers, None)
+
+
+def history_of(
+    engine: Engine, call: Call[Any], count: Callable[[str], int] | None
+) -> tuple[History | None, str]:
+    """Statistics of the newest answers of a call's model and server; if there are too few, that in words."""
     tokens, seconds, pairs = [], [], []
-    for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
+    question = call.build_question(call.parts[0])
+    recent = engine.cache.read_newest(question.tag, _MOST, partial(list_recent, question))
+    for entry, payload in recent.answers:
         answer = engine.decode_entry(call, entry)
         if answer is None or answer.usage is None or not answer.usage.output_tokens:
             continue
@@ -99,9 +141,11 @@ def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | No
             facts = call.adapter.facts(replace(call.encoded, payload=payload))
             expected = input_tokens(facts, call.target, count).likely
             pairs.append((expected, float(answer.usage.input_tokens)))
-    if len(tokens) < _FEWEST:
-        return None
-    return History(len(tokens), mean(tokens), mean(seconds), learn_counts(pairs))
+    if len(tokens) >= _FEWEST:
+        return History(len(tokens), mean(tokens), mean(seconds), learn_counts(pairs)), ""
+    number = f"fewer than {_FEWEST}" if tokens else "no"
+    among = "" if recent.searched is None else f"among the newest {recent.searched:,} "
+    return None, f"{number} answers of this model are {among}stored here"
 
 
 def mean(values: Sequence[float]) -> Range:

@@ -393,10 +393,14 @@ def _names(results: Sequence[AnyResult]) -> list[str]:
         if results and failed:
             raise RequestError(f"no result has a score: all {count:,} calls failed")
         if any(result.score_values for result in results):
-            raise RequestError(f"no result has a score: all {count:,} scores are missing (None or NaN)")
+            raise RequestError(
+                f"no result has a score: all {count:,} scores are missing (None or NaN); `map --score` "
+                "writes them at its end, so after a kill the same command or `report --score` gives them"
+            )
         raise RequestError(
             "no result has a score: score them first, by results = results.score(function), which returns "
-            "new results; in the shell, `map --score FILE:FUNCTION` or `report --score FILE:FUNCTION`"
+            "new results; in the shell, `map --score MODULE:FUNCTION`, which writes scores at its end, or "
+            "`report --score MODULE:FUNCTION`"
         )
     return list(names)
 

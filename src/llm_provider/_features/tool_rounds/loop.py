@@ -169,6 +169,7 @@ class Rounds:
         responses, sent = self._responses, self._sent.including_parts()
         timings = [response.timing for response in responses]
         stored = [response.price if response.cached else response.stored_price for response in responses]
+        usages = [each.stored_usages or (each.usage,) * each.cached for each in responses]
         messages, results = tuple(self._messages), tuple(self._results)
         whole = replace(
             responses[-1],
@@ -177,6 +178,7 @@ class Rounds:
             **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
             stored_price=sum_of_prices(stored),
+            stored_usages=sum(usages, ()),
             cached=all(response.cached for response in responses),
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),
