@@ -168,7 +168,7 @@ class Sending(Arrival):
             self._refuse(stop)
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
-        call.sent.outage, call.sent.asked = selection.scope.outage, self.parts
+        call.sent.outage, call.sent.numbers = selection.scope.outage, self.parts
         first = bool(self.failed) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = FINAL

@@ -69,7 +69,7 @@ class SentRequests(Departure):
     """What is known of the provider's outages, once a request has waited for its turn."""
     reported: SentRequests | None = None
     """A copy of the counts at the moment when an error reported them; counting starts again at 0."""
-    asked: Sequence[int] = ()
+    numbers: Sequence[int] = ()
     """The samples of the call that the request under way asks for."""
     is_too_late: bool = False
     """Whether the last failure was not sent again because of the deadline of this call."""
@@ -190,7 +190,7 @@ class SentRequests(Departure):
         sent.write_to(error)
         if error.cost_bounds is not None and sent.under_way:
             most = [charge.at_most if charge.usd is None else charge.usd for charge in sent.charges]
-            most += [bound(part.asked) for part in _flat(self) if part.under_way]
+            most += [bound(part.numbers) for part in _flat(self) if part.under_way]
             error.cost_bounds = error.cost_bounds[0], cost_of(most)
         return error
 

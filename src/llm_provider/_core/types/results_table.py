@@ -99,27 +99,27 @@ def name_models(results: Sequence[AnyResult]) -> list[str]:
     >>> name_models([failed, *answers])[0], name_models([failed, answers[1]])[0]
     ('gpt-4.1-2026-05-01', 'gpt-4.1')
     """
-    told = [each.samples[0] if isinstance(each, LLMError) and each.samples else each for each in results]
-    answered = {(each.provider, each.model) for each in told if not isinstance(each, LLMError)}
+    sources = [each.samples[0] if isinstance(each, LLMError) and each.samples else each for each in results]
+    answered = {(each.provider, each.model) for each in sources if not isinstance(each, LLMError)}
 
     @functools.cache
     def find(provider: str | None, model: str | None) -> str:
         return name_model(provider, str(model), answered)
 
-    return [find(each.provider, each.model) if isinstance(each, LLMError) else each.model for each in told]
+    return [find(each.provider, each.model) if isinstance(each, LLMError) else each.model for each in sources]
 
 
 def name_model(provider: str | None, model: str, answered: Collection[tuple[str | None, str]]) -> str:
     """The model that was asked for, as it is named among the providers and models that answered."""
-    asked = model.removeprefix(f"{provider}/").removesuffix("-latest")
-    names = [name for host, name in answered if host == provider and _is_name(asked, name)]
+    bare = model.removeprefix(f"{provider}/").removesuffix("-latest")
+    names = [name for host, name in answered if host == provider and _is_name(bare, name)]
     return names[0] if len(names) == 1 and (provider, model) not in answered else model
 
 
-def _is_name(asked: str, served: str) -> bool:
+def _is_name(model: str, served: str) -> bool:
     """Whether a model that was asked for answers under a name. One of the two may have a path before it."""
     plain = (served, SNAPSHOT.sub("", served))
-    return any(f"/{asked}".endswith(f"/{name}") or name.endswith(f"/{asked}") for name in plain)
+    return any(f"/{model}".endswith(f"/{name}") or name.endswith(f"/{model}") for name in plain)
 
 
 def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
