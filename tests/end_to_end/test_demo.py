@@ -86,7 +86,7 @@ def test_one_model_on_a_terminal_shows_the_bar(simulator: Simulator, warm_python
     code, output = run_on_a_terminal(warm_python, "--model", "gpt-6.1-sol", "--questions", "7")
     assert code == 0
     assert "7/7" in output
-    assert "cost=$0.00 cached=7" in output
+    assert "cached=7 $0.00" in output
     assert "0 requests, $0.00, 7 of 7 answers from the cache" in output
     # Seven questions and the streamed answer; what refused and billed is not asked in this mode.
     assert simulator.ledger().requests == 8

@@ -74,7 +74,7 @@ class TestPrompts:
                 numpy.array(["a", numpy.float32("nan")], dtype=object),
                 r"inputs\[1\] is missing \(np\.float32\(nan\)\)",
             ),
-            (numpy.array(["a", numpy.datetime64("NaT")], dtype=object), r"inputs\[1\] is missing \("),
+            (numpy.array(["a", numpy.datetime64("NaT", "s")], dtype=object), r"inputs\[1\] is missing \("),
             (FRAME["id"], r"inputs\[0\] \(index 'a'\) must be a str or a list of messages, not int"),
         ],
     )

@@ -208,8 +208,12 @@ def test_page_table_and_evidence_have_the_same_numbers(results: Results[Any]) ->
         model: [text[name] for name in names] for model, text in texts.items()
     }
     assert all(math.isfinite(row["mean"]) for row in rows.values() if row["mean"] is not None)
-    read = score_summaries.sample_scores(results, name)
-    means = {at: score_summaries.average([each for each in read[at] if each is not None]) for at in read}
+    means: dict[int, float] = {}
+    for index, result in enumerate(results):
+        failed = isinstance(result, LLMError)
+        read = list(score_summaries.read_samples(result.score_values, name, failed=failed))
+        if numbers := [each for each in read if each is not None]:
+            means[index] = score_summaries.average(numbers)
     for model, row in rows.items():
         own = [mean for at, mean in means.items() if results[at].model == model]
         if len({results[at].prompt for at in means}) == len(means) and own:

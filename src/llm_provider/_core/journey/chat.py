@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .. import doors
 from ..errors import UnsupportedParameterError
 from ..formats.protocol import Adapter, Answer, EncodedRequest
-from ..json_values import JSONMapping, JSONObject
+from ..formats.shared.conversations import drop_detail
+from ..json_values import JSONObject
 from ..pace.call_limits import DEFAULT_PATIENCE
 from ..requests.attachments import Attachment
 from ..requests.model_kinds import check_answers
@@ -29,7 +30,6 @@ from .sent_requests import sum_of_prices
 if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PrefixMark
     from ..formats.shared.payload import RequestFacts
-    from ..types.messages import Message
 
 
 _TOO_MANY_TOKENS = 10**12
@@ -332,7 +332,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
             encoded = encode(request)
         except UnsupportedParameterError as error:
             if error.parameter == "detail":
-                request = replace(request, messages=_without_detail(request.messages))
+                request = replace(request, messages=drop_detail(request.messages))
                 dropped.append("detail")
                 continue
             name = _name_of(error)
@@ -345,20 +345,6 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
         else:
             encoded.dropped = tuple(dropped)
             return encoded
-
-
-def _without_detail(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Messages whose images have no `detail`, which is the resolution at which a model looks at them."""
-    return tuple([
-        {**message, "content": [_plain_image(part) for part in message["content"]]}
-        if isinstance(message.get("content"), (list, tuple)) else message
-        for message in messages
-    ])  # fmt: skip
-
-
-def _plain_image(part: JSONMapping) -> JSONMapping:
-    image = part.get("image_url")
-    return {**part, "image_url": {**image, "detail": None}} if isinstance(image, Mapping) else part
 
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:

@@ -106,7 +106,9 @@ def name_models(results: Sequence[AnyResult]) -> list[str]:
     def find(provider: str | None, model: str | None) -> str:
         return name_model(provider, str(model), answered)
 
-    return [find(each.provider, each.model) if isinstance(each, LLMError) else each.model for each in sources]
+    return [
+        find(each.provider, each.model) if isinstance(each, LLMError) else str(each.model) for each in sources
+    ]
 
 
 def name_model(provider: str | None, model: str, answered: Collection[tuple[str | None, str]]) -> str:

@@ -106,7 +106,7 @@ def problem_with(model: str, routes: Mapping[str, tuple[str, ...]]) -> str | Non
     has_colon = ":" in model.partition("/")[0]
     prefix, mark, rest = model.partition(":" if has_colon else "/")
     name, problem = prefix.lower(), f"model: there is no provider {prefix!r}"
-    if re.match(r"(\w+\.)?(anthropic|openai|amazon|meta|mistral|cohere|deepseek|qwen)\.", model):
+    if re.match(r"(\w+\.)?(anthropic|openai|amazon|meta|mistral|cohere|qwen)\.", model):
         return f"model: write 'bedrock/{model}'"
     if not mark:
         return None

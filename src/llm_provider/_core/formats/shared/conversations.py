@@ -375,3 +375,17 @@ def _list_kinds(content: object) -> Iterator[str]:
         for piece in (entry, *(inner if isinstance(inner, list) else ())):
             if isinstance(piece, Mapping):
                 yield from (name for name in _NOTES if piece.get(name))
+
+
+def drop_detail(messages: Sequence[Any]) -> tuple[Any, ...]:
+    """Messages whose images have no `detail`, which is the resolution at which a model looks at them."""
+    return tuple([
+        {**message, "content": [_plain_image(part) for part in message["content"]]}
+        if isinstance(message.get("content"), (list, tuple)) else message
+        for message in messages
+    ])  # fmt: skip
+
+
+def _plain_image(part: JSONMapping) -> JSONMapping:
+    image = part.get("image_url")
+    return {**part, "image_url": {**image, "detail": None}} if isinstance(image, Mapping) else part
