@@ -75,6 +75,12 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
         assert raw.requests == 3
 
 
+@pytest.fixture(autouse=True)
+def forget_servers() -> None:
+    """A server of another test may have had the same port."""
+    http_client._answer_class.cache_clear()
+
+
 DATE = {"date": "Fri, 27 Nov 2026 00:00:00 GMT"}
 
 
