@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -132,6 +133,14 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
             return True
         time.sleep(0.01)
     return condition()
+
+
+def run_in_thread(work: Callable[[], object]) -> None:
+    """Do some work in another thread, which waits for no lock of this one."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def process_ended(pid: int) -> bool:

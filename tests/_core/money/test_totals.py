@@ -1,6 +1,4 @@
-import threading
 from collections import Counter
-from collections.abc import Callable
 from decimal import Decimal, getcontext, localcontext
 
 from hypothesis import given
@@ -11,6 +9,7 @@ from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.money.totals import HitGroup, Key, Posting, Timeline, Totals
 from llm_provider._core.runtime.exact_decimal import total
 from llm_provider._core.types.usage import COUNTS
+from support import run_in_thread
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]
@@ -114,16 +113,10 @@ def test_hits_whose_price_or_usage_is_unknown_are_counted() -> None:
 def test_nobody_waits_while_another_thread_adds() -> None:
     totals = Totals()
 
-    def run(work: Callable[[], object]) -> None:
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(10)
-        assert not thread.is_alive()
-
     with totals._adding:
-        run(totals._add_unless_others_do)
+        run_in_thread(totals._add_unless_others_do)
     totals._add_unless_others_do()
-    run(totals.rows)
+    run_in_thread(totals.rows)
 
 
 def test_sums_are_exact_whatever_the_callers_arithmetic_is() -> None:

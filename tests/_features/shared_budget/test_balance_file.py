@@ -12,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 from llm_provider import Budget, BudgetExceededError, RequestError
 from llm_provider._core.runtime.leases import hold
 from llm_provider._features.shared_budget import balance_file
+from support import run_in_thread
 
 HOLD = """
     import asyncio, sys
@@ -264,18 +265,12 @@ def test_a_file_that_is_closed_leaves_its_claims_to_others(path: Path, is_locked
 def test_closing_waits_for_no_other_thread_and_leaves_the_file_to_all(path: Path) -> None:
     file = balance_file.BalanceFile(str(path))
 
-    def run(work: Callable[[], object]) -> None:
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(10)
-        assert not thread.is_alive()
-
     with file._lock:
-        run(file.close)
+        run_in_thread(file.close)
     assert balance_file._unwritten.pop() is file
     file.close()
-    run(file.read)
-    run(file.close)
+    run_in_thread(file.read)
+    run_in_thread(file.close)
 
 
 @pytest.mark.parametrize("damage", ["deleted", "replaced"])
