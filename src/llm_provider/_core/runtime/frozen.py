@@ -1,4 +1,4 @@
-"""Functions that make frozen dataclasses quickly, and fields whose value is made when it is read.
+"""Functions that make frozen dataclasses quickly, pickles of older ones, and fields that are made when read.
 
 The first is an optimisation: `quick_maker` may be removed anywhere, as it changes nothing but the time.
 
@@ -6,7 +6,7 @@ Microseconds on CPython 3.11, by the class and by its quick maker: `Request` 3.8
 1.0, `Usage` 1.6 and 0.4, `Choice` 0.9 and 0.2, `Timing` 0.7 and 0.2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, cast
 
@@ -46,6 +46,13 @@ def quick_maker(frozen: type[T]) -> type[T]:
     ]
     exec("\n".join(lines), scope)  # noqa: S102 -- the source holds names of fields only, as in dataclasses
     return cast("type[T]", scope["make"])
+
+
+def read_old_state(self: Any, state: Sequence[object]) -> None:
+    """The `__setstate__` of a dataclass with slots that pickles of older versions know with fewer fields."""
+    known = fields(self)
+    for each, value in zip(known, [*state, *(each.default for each in known[len(state) :])], strict=True):
+        object.__setattr__(self, each.name, value)
 
 
 class LateValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
-from ..runtime.frozen import quick_maker, with_late_field
+from ..runtime.frozen import quick_maker, read_old_state, with_late_field
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult, text_to_parse
 from .score_values import list_scores, with_scores
 from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, Usage, cost_text, token_from_dict
@@ -113,10 +113,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     stored_usages: tuple[Usage, ...] = field(default=(), repr=False, compare=False)
     """The usage of each sample that was stored or shared, where others were not. `usage` contains it."""
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        # A pickle of before has no `stored_usages`.
-        for name, value in zip(_RESPONSE_FIELDS, [*state, ()], strict=False):
-            object.__setattr__(self, name, value)
+    __setstate__ = read_old_state
 
     @property
     def served_by(self) -> ServedBy | None:

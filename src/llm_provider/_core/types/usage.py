@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 from ..errors import READERS, FailedAttempt
 from ..hints import NoMapping
 from ..json_values import check_fields
-from ..runtime.frozen import quick_maker
+from ..runtime.frozen import quick_maker, read_old_state
 from ..words import format_cost, format_usd
 from .score_values import Scorable
 
@@ -58,10 +58,7 @@ class Usage(NoMapping):
     cache_write_12h_input_tokens: int = field(default=0, metadata={"late": True})
     """The part of `cache_write_input_tokens` that OpenAI keeps for twelve hours. JSON has it above 0 only."""
 
-    def __setstate__(self, state: Sequence[int]) -> None:
-        # A pickle of before has no `cache_write_12h_input_tokens`.
-        for name, value in zip(COUNTS, [*state, 0], strict=False):
-            object.__setattr__(self, name, value)
+    __setstate__ = read_old_state
 
     @property
     def total_tokens(self) -> int:

@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
@@ -16,6 +16,7 @@ from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_lines, replace_file
+from ..._core.runtime.frozen import read_old_state
 from ..._core.runtime.json_pieces import is_plain, loads
 from ..._core.store.entry import (
     ELIDED,
@@ -104,11 +105,7 @@ class Explanation:
     max_age: float | None = field(default=None, repr=False)
     samples: tuple[bool, ...] = field(default=(), repr=False)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        # A pickle of before has no ages and no samples.
-        defaults = (each.default for each in fields(self)[len(state) :])
-        for each, value in zip(fields(self), [*state, *defaults], strict=True):
-            object.__setattr__(self, each.name, value)
+    __setstate__ = read_old_state
 
     def __str__(self) -> str:
         if self.samples:

@@ -3,11 +3,11 @@
 It is alone because results read from a file have it too, without the modules that send calls.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..._core.errors import READERS
+from ..._core.runtime.frozen import read_old_state
 from ..._core.types.usage import CostBounds, Usage
 
 _LATE = {"late": True}
@@ -41,13 +41,7 @@ class PassedOver:
     cost_bounds: CostBounds | None = field(default=None, repr=False, metadata=_LATE)
     usage: Usage | None = field(default=None, repr=False, metadata=_LATE)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        # A pickle of before has no costs.
-        for name, value in zip(_DEFAULTS, [*state, *[*_DEFAULTS.values()][len(state) :]], strict=True):
-            object.__setattr__(self, name, value)
-
-
-_DEFAULTS = {each.name: each.default for each in fields(PassedOver)}
+    __setstate__ = read_old_state
 
 
 def read_passed_over(entry: dict[str, Any]) -> PassedOver:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..._core import doors
@@ -21,6 +21,7 @@ from ..._core.requests.api_keys import Credential, find_accounts
 from ..._core.requests.model_kinds import kind_of
 from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, find_key, resolve
 from ..._core.runtime import event_loop
+from ..._core.runtime.frozen import read_old_state
 from ..._core.runtime.warning import warn_user
 from ..._core.tokens.model_limits import limits_of
 
@@ -72,10 +73,7 @@ class Model:
     """The day after which the provider plans to serve it no more, such as "2027-01-31": by the lists of
     Anthropic and OpenAI with `live=True`, else by `retirements.csv`. A provider may change the day."""
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        # A pickle of before has no day.
-        for each, value in zip(fields(self), [*state, None], strict=False):
-            object.__setattr__(self, each.name, value)
+    __setstate__ = read_old_state
 
 
 def list_models(
