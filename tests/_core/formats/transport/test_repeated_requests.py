@@ -1,6 +1,7 @@
 """The second request to an address, which `http_client` writes by itself, is the first one of aiohttp."""
 
 import asyncio
+import contextlib
 import json
 import ssl
 from collections.abc import Callable
@@ -149,3 +150,57 @@ def find_failure(behaviour: Behaviour, prompt: str, *, first: bool) -> tuple[typ
 def test_a_later_request_fails_as_the_first_one_does(behaviour: Callable[[Any], Any], size: int) -> None:
     prompt = "x" * size
     assert find_failure(behaviour, prompt, first=False) == find_failure(behaviour, prompt, first=True)
+
+
+class Echo(LoopServer):
+    """Answers each question with itself, in one of the ways of the servers that people report."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way = way
+        self.questions: list[str] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            while not writer.is_closing():
+                head = await reader.readuntil(b"\r\n\r\n")
+                version, headers = ("1.0", b"") if self.way == "http/1.0" else ("1.1", b"")
+                if self.way == "keeps alive and closes":
+                    headers = b"connection: keep-alive\r\n"
+                body = await reader.readexactly(raw_server._content_length(head))
+                question = json.loads(body)["messages"][0]["content"]
+                self.questions.append(question)
+                if self.way == "is late once" and len(self.questions) == 2:
+                    await asyncio.sleep(0.6)
+                reply = json.loads(WHOLE)
+                reply["choices"][0]["message"]["content"] = question
+                text = json.dumps(reply).encode()
+                if self.way == "chunked":
+                    headers += b"transfer-encoding: chunked\r\n"
+                    text = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (text[:9], text[9:], b""))
+                else:
+                    headers += b"content-length: %d\r\n" % len(text)
+                writer.write(b"HTTP/%b 200 OK\r\n%b\r\n" % (version.encode(), headers))
+                if self.way == "in two pieces":
+                    await writer.drain()
+                    await asyncio.sleep(0.01)
+                writer.write(text)
+                await writer.drain()
+                if self.way in ("keeps alive and closes", "http/1.0"):
+                    break
+        writer.close()
+
+
+WAYS = ("plain", "keeps alive and closes", "http/1.0", "chunked", "in two pieces", "is late once")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_each_call_gets_the_answer_to_its_own_question(way: str, concurrent: int) -> None:
+    prompts = [f"{number} {'x' * (number % 3 * SMALL)}" for number in range(24)]
+    with Echo(way) as server, Client(cache="off") as client:
+        options: dict[str, Any] = {"base_url": f"{server.root}/v1", "timeout": 0.3, "max_retries": 3}
+        results = client.call_many(MODEL, prompts, max_concurrent=concurrent, progress=False, **options)
+        assert [result.text for result in results] == prompts
+        # A request that got no answer in time was sent again.
+        assert len(server.questions) == len(prompts) + (way == "is late once")
