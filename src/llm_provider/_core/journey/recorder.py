@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import doors
 from ..errors import ModelDriftError, cite
 from ..formats.protocol import AnyAnswer, Iteration
-from ..formats.shared.payload import SERVICE_TIER, find_tier, read_fields
+from ..formats.shared.payload import SERVICE_TIER, find_marks, find_tier, read_fields
+from ..formats.shared.replies import same
 from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
 from ..money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
@@ -46,6 +47,8 @@ class _Names(NamedTuple):
     key: Key
     alias: Alias
     priced: tuple[str, str]
+    variants: tuple[str, ...]
+    """The service level that bills the delivery; none where it is that of the call."""
     hits: dict[str, HitGroup]
     """By variant."""
 
@@ -99,14 +102,17 @@ class CostRecorder:
         if RETIRING or not call.target.custom_base_url:
             doors.retirements.warn_of_retirement(call.target, (call.target.model, answer.model))
         names, strict = self._names_of(call, answer, batch), self._is_strict(call)
-        who = _describe_origin(call, answer)
-        if answer.model is not None:
-            answered = Answered(names.alias, names.key.served, who)
-            sample.change = self._served.compare(answered, keep=not strict)
+        marks, who = find_marks(answer.reply, answer.origin), None
+        settled = self._served.settled.get(names.alias)
+        if self._file is not None or call.listeners or settled is None or not same(settled, marks):
+            who = _describe_origin(call, answer)
+            if answer.model is not None:
+                answered = Answered(names.alias, names.key.served, who)
+                sample.change = self._served.compare(answered, keep=not strict, marks=marks)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
-            (variant,) = variants_of(names.key.delivery) or (_variant(call, answer),)
+            (variant,) = names.variants or (_variant(call, answer),)
             source, cost = "prices", self._explain_cost(names, variant, answer.usage, answer.iterations)
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = doors.litellm_prices.litellm_cost(
@@ -161,7 +167,7 @@ class CostRecorder:
         if known is None:
             source, known = "prices", f"a request failed with {type(error).__name__} and may have been billed"
             if usage is not None:
-                (variant,) = variants_of(names.key.delivery) or (call.operation.variant(call),)
+                (variant,) = names.variants or (call.operation.variant(call),)
                 known = self._explain_cost(names, variant, usage)
         has_bound = isinstance(known, str) and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
@@ -294,6 +300,7 @@ class CostRecorder:
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
                 call.find_price_names(served, reply),
+                variants_of(delivery),
                 {},
             )
         return names
@@ -304,10 +311,11 @@ RETIRING: dict[tuple[str, str], str] = {}
 warning of a model takes it out."""
 
 
-def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more: Any) -> Charge:
+def _add_charge(
+    call: Call[Any], cost: Decimal | str, usage: Usage | None, source: CostSource, at_most: Decimal | None
+) -> Charge:
     """Count a request with its USD, or with the reason why they are not known, and warn of that once."""
     usd, unknown = (None, cost) if isinstance(cost, str) else (cost, None)
-    source, at_most = more
     charge = Charge(usd, usage, source, unknown, at_most)
     if not call.sent.is_reported:
         call.sent.charges += (charge,)
