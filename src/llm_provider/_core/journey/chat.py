@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _TOO_MANY_TOKENS = 10**12
+_origin_and_key = operator.attrgetter("answer.origin", "answer.key")
 
 
 class Chat(Operation[Request, Response]):
@@ -91,10 +93,10 @@ class Chat(Operation[Request, Response]):
         A schema keeps the order of its fields, in which models write them. The key does not depend on it.
         """
         encoded = call.encoded
-        write = canonical if encoded.structure is None else write_exactly
         is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
         if is_plain and len(parts) == 1 and not encoded.secrets:
             return call.body
+        write = canonical if encoded.structure is None else write_exactly
         return write(build_payload(encoded, len(parts)))
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
@@ -201,6 +203,7 @@ class Chat(Operation[Request, Response]):
             price, stored = sum_of_prices([sample.price for sample in samples]), sum_stored_prices(samples)
             if not cached:
                 stored_usages = tuple([sample.answer.usage or Usage() for sample in samples if sample.cached])
+        origins, cache_keys = zip(*map(_origin_and_key, samples), strict=True)
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return make_response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
@@ -225,8 +228,8 @@ class Chat(Operation[Request, Response]):
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages),
-            origins=tuple([sample.answer.origin for sample in samples]),
-            cache_keys=tuple([sample.answer.key for sample in samples]),
+            origins=origins,
+            cache_keys=cache_keys,
             stored_usages=stored_usages,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -61,15 +61,9 @@ if TYPE_CHECKING:
     from .sent_requests import EarlyStop
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Sending(Arrival):
-    """The requests so far for some parts of a call, and the present one, with its outcome."""
+class Progress:
+    """How far the requests for some parts of a call have come. Most of them need few of these attributes."""
 
-    sender: Sender
-    parts: Sequence[int]
-    selection: KeySelection
-    spending: BudgetedRequest | None
-    tokens: float
     queue: float = 0.0
     """Seconds before all requests."""
     failed: int = 0
@@ -92,7 +86,7 @@ class Sending(Arrival):
     """The body before its beginning was replaced."""
 
     # The present request.
-    ticket: Ticket = field(init=False)
+    ticket: Ticket
     hold: Hold | None = None
     """Its money; None without a budget."""
     waited: float = 0.0
@@ -108,6 +102,17 @@ class Sending(Arrival):
     answer: AnyAnswer | None = None
     received: bytes = b""
     """The body of the answer."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sending(Arrival, Progress):
+    """The requests so far for some parts of a call, and the present one, with its outcome."""
+
+    sender: Sender
+    parts: Sequence[int]
+    selection: KeySelection
+    spending: BudgetedRequest | None
+    tokens: float
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""

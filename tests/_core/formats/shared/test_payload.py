@@ -276,16 +276,16 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
     assert read_who(answer) == expected
 
 
-TOLD = st.fixed_dictionaries({}, optional={
+REPLIES = st.fixed_dictionaries({}, optional={
     "model": st.sampled_from(("m", "m-2026-10-21")), "system_fingerprint": st.sampled_from(("a", "b", 1)),
     "provider": st.sampled_from(("h", None)), "modelVersion": st.just("m"), "id": st.text(max_size=2),
     "metadata": st.sampled_from(({}, {"weight_version": "7"}, "text")), "type": st.just("message"),
     "meta_info": st.fixed_dictionaries({"weight_version": st.sampled_from(("7", "8"))}),
 })  # fmt: skip
-HEADERS = st.sampled_from((None, {"host": "h"}, {"host": "g", "region": "x"}, {"snapshot": "m-2026-10-21"}))
+ORIGINS = st.sampled_from((None, {"host": "h"}, {"host": "g", "region": "x"}, {"snapshot": "m-2026-10-21"}))
 
 
-@given(st.sampled_from(("openai", "openrouter", "gemini", "unheard")), st.lists(st.tuples(TOLD, HEADERS)))
+@given(st.sampled_from(("openai", "openrouter", "gemini", "unheard")), st.lists(st.tuples(REPLIES, ORIGINS)))
 def test_replies_with_equal_marks_name_the_same_model_and_machine(
     provider: str, answers: list[tuple[dict[str, Any], Any]]
 ) -> None:
