@@ -271,14 +271,11 @@ class Sending(Arrival, Progress):
 
     def _read_unasked_stream(self) -> Any:
         """The reply of a server that streams though nobody asked it to; None if `received` is a reply."""
-        begun, ended = (
-            self.received.startswith((b"data:", b"event:")),
-            self.received[-20:].rstrip().endswith(DONE),
-        )
-        if ended and not begun:
-            # One has the whole answer before the end of a stream, which is not stored.
-            self.received = self.received[: self.received.rindex(b"data:")]
-        if not begun:
+        received = self.received
+        if not received.startswith((b"data:", b"event:")):
+            if received[-20:].rstrip().endswith(DONE):
+                # One has the whole answer before the end of a stream, which is not stored.
+                self.received = received[: received.rindex(b"data:")]
             return None
         assembler: Any = self.call.adapter.assembler(self.call.encoded)
         feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
@@ -311,7 +308,7 @@ class Sending(Arrival, Progress):
             self.hold.count_worst_case()
 
     def _take_answer(self) -> Sample:
-        call, selection, answer = self.call, self.selection, self.answer
+        call, selection, answer, scope = self.call, self.selection, self.answer, self.selection.scope
         assert answer is not None
         sample = Sample(
             answer, self.received, cached=False, queue=self.queue, sending=self.seconds,
@@ -323,9 +320,9 @@ class Sending(Arrival, Progress):
         if answer.cost is None and self.headers and self.emit is None:
             answer.cost = cost_in_headers(self.headers)
         tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
-        if selection.scope.limits is not None and answer.usage is not None:
-            selection.scope.limits.charge(self.ticket, answer.usage.total_tokens)
-        selection.scope.record_end(self.ticket, None, tokens=tokens)
+        if scope.limits is not None and answer.usage is not None:
+            scope.limits.charge(self.ticket, answer.usage.total_tokens)
+        scope.record_end(self.ticket, None, tokens=tokens)
         if selection.slots is selection:
             selection.record_answer()
         call.sent.end()
@@ -478,9 +475,7 @@ class Sender(Connections):
             raise error.with_traceback(None) from None
         if request.extra_body and emit is None and call.encoded.payload.get("background") is True:
             doors.background.refuse_raw_field(call)
-        timeouts = self.settings.timeout
-        if request.timeout is not None:
-            timeouts = request.timeout.over(timeouts)
+        timeouts = self.settings.timeout if limits is None else limits.over(self.settings.timeout)
         spending = self.budget(call, parts) if call.exchange.billed else None
         sending = Sending(
             encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,
