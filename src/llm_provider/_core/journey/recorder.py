@@ -101,11 +101,11 @@ class CostRecorder:
         answer = sample.answer
         if RETIRING or not call.target.custom_base_url:
             doors.retirements.warn_of_retirement(call.target, (call.target.model, answer.model))
-        names, strict = self._names_of(call, answer, batch), self._is_strict(call)
-        marks, who = find_marks(answer.reply, answer.origin), None
-        settled = self._served.settled.get(names.alias)
-        if self._file is not None or call.listeners or settled is None or not same(settled, marks):
-            who = _describe_origin(call, answer)
+        names, marks = self._names_of(call, answer, batch), find_marks(answer.reply, answer.origin)
+        settled, strict, who = self._served.settled.get(names.alias), False, None
+        # Beside what a change needs, only the file and listeners take who answered.
+        if settled is None or self._file is not None or call.listeners or not same(settled, marks):
+            strict, who = self._is_strict(call), _describe_origin(call, answer)
             if answer.model is not None:
                 answered = Answered(names.alias, names.key.served, who)
                 sample.change = self._served.compare(answered, keep=not strict, marks=marks)

@@ -436,7 +436,8 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
             elif str(block.get("type")).endswith("_tool_result"):
                 answered.add(text(block, "tool_use_id"))
     identifier = text(container, "id")
-    return identifier if called - answered or (has_containers and _is_alive(container)) else None
+    is_named = identifier and (called - answered or (has_containers and _is_alive(container)))
+    return identifier if is_named else None
 
 
 def _is_alive(container: JSONMapping) -> bool:
