@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _TOO_MANY_TOKENS = 10**12
-_origin_and_key = operator.attrgetter("answer.origin", "answer.key")
+_origin, _key = map(operator.attrgetter, ("answer.origin", "answer.key"))
 
 
 class Chat(Operation[Request, Response]):
@@ -203,7 +203,6 @@ class Chat(Operation[Request, Response]):
             price, stored = sum_of_prices([sample.price for sample in samples]), sum_stored_prices(samples)
             if not cached:
                 stored_usages = tuple([sample.answer.usage or Usage() for sample in samples if sample.cached])
-        origins, cache_keys = zip(*map(_origin_and_key, samples), strict=True)
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return make_response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
@@ -228,8 +227,8 @@ class Chat(Operation[Request, Response]):
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages),
-            origins=origins,
-            cache_keys=cache_keys,
+            origins=tuple(map(_origin, samples)),
+            cache_keys=tuple(map(_key, samples)),
             stored_usages=stored_usages,
         )
 

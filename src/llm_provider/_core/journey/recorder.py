@@ -47,8 +47,6 @@ class _Names(NamedTuple):
     key: Key
     alias: Alias
     priced: tuple[str, str]
-    variants: tuple[str, ...]
-    """The service level that bills the delivery; none where it is that of the call."""
     hits: dict[str, HitGroup]
     """By variant."""
 
@@ -112,7 +110,7 @@ class CostRecorder:
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
-            (variant,) = names.variants or (_variant(call, answer),)
+            (variant,) = variants_of(names.key.delivery) or (_variant(call, answer),)
             source, cost = "prices", self._explain_cost(names, variant, answer.usage, answer.iterations)
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = doors.litellm_prices.litellm_cost(
@@ -167,7 +165,7 @@ class CostRecorder:
         if known is None:
             source, known = "prices", f"a request failed with {type(error).__name__} and may have been billed"
             if usage is not None:
-                (variant,) = names.variants or (call.operation.variant(call),)
+                (variant,) = variants_of(names.key.delivery) or (call.operation.variant(call),)
                 known = self._explain_cost(names, variant, usage)
         has_bound = isinstance(known, str) and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
@@ -300,7 +298,6 @@ class CostRecorder:
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
                 call.find_price_names(served, reply),
-                variants_of(delivery),
                 {},
             )
         return names

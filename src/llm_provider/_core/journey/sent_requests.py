@@ -18,7 +18,7 @@ import contextlib
 import copy
 import operator
 import re
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError, TooManyErrorsError
@@ -136,12 +136,14 @@ class SentRequests(Departure):
     @property
     def usage(self) -> Usage | None:
         """The usage that the provider reported for the requests; None if it reported none."""
-        return _add_usages(map(_usage, self.charges))
+        known = list(filter(None, map(_usage, self.charges)))
+        return sum(known[1:], known[0]) if known else None
 
     def usage_with(self, samples: Sequence[Any]) -> Usage:
         """The usage of these requests, and of the samples that came from elsewhere."""
         stored = [sample.answer.usage for sample in samples if sample.cached]
-        return _add_usages((*map(_usage, self.charges), *stored)) or Usage()
+        known = list(filter(None, (*map(_usage, self.charges), *stored)))
+        return sum(known[1:], known[0]) if known else Usage()
 
     def write_to(self, error: LLMError) -> None:
         """Set what an error says of the requests of its call."""
@@ -198,11 +200,6 @@ class SentRequests(Departure):
 
 NOTHING_SENT = SentRequests()
 """The requests of a call that is not sent. Nothing is counted here."""
-
-
-def _add_usages(usages: Iterable[Usage | None]) -> Usage | None:
-    known = list(filter(None, usages))
-    return sum(known[1:], known[0]) if known else None
 
 
 def cost_of(costs: Sequence[Decimal | None]) -> float | None:

@@ -267,7 +267,7 @@ def _skip(where: str, reason: str) -> None:
     warn_user(PriceWarning(f"{where} is skipped: {reason}"))
 
 
-# What a row bills. A bill is linear in the counts of a usage, so it is a sum of products of whole numbers.
+# What a row bills. Each count of a usage has its price, so a bill is a sum of products of whole numbers.
 
 get_counts: Callable[[Usage], tuple[int, ...]] = operator.attrgetter(*COUNTS)
 """The counts of a usage, in the order of `COUNTS`."""
@@ -276,42 +276,39 @@ _PLAIN = {"input_tokens": "input", "output_tokens": "output", "cache_read_input_
 """The counts that most usages have, and their columns."""
 
 
-class _Rates(NamedTuple):
-    each: tuple[int, ...]
-    """What one more of each of `COUNTS` costs, and of the requests: a cached token less than any other."""
-    places: int
-    """Digits after the point of a bill in USD."""
-    special: tuple[bool, ...]
-    """Which counts few usages have, or have no price."""
-
-
 def bill(row: PriceRow, usage: Usage, requests: int = 1) -> Decimal | str:
     """The exact USD of some requests with this usage; where they are not known, the reason."""
-    rates, used = _rates_of(row), get_counts(usage)
+    (each, exponent, special), used = _rates_of(row), get_counts(usage)
     if (
-        usage.unpriced_tools
-        or any(compress(used, rates.special))
+        any(compress(used, special))
         or not 0 <= usage.cache_read_input_tokens <= usage.input_tokens
         or usage.output_tokens < 0
     ) and (problem := _find_problem(row, usage)):
         return problem
-    return plain(exact().scaleb(sum(map(operator.mul, rates.each, (*used, requests))), -rates.places))
+    return plain(exact().scaleb(sum(map(operator.mul, each, (*used, requests))), exponent))
 
 
 @functools.lru_cache(maxsize=1024)
-def _rates_of(row: PriceRow) -> _Rates:
-    # In USD per million, as the prices of tokens are; fees are USD per thousand.
-    prices = {name: exact().multiply(getattr(row, name) or 0, 1) for name in PRICE_COLUMNS}
-    prices |= {name: exact().multiply(prices[name], 1000) for name in ("web_search", "request")}
+def _rates_of(row: PriceRow) -> tuple[tuple[int, ...], int, tuple[bool, ...]]:
+    """What one more of each count, and of the requests, costs as a whole number, with their exponent of USD.
+
+    Last, which counts few usages have, or have no price: what they bill is looked at.
+    """
+    # Prices of tokens are USD per million; fees are USD per thousand.
+    prices = {
+        name: exact().scaleb(getattr(row, name) or 0, 3 * (name in ("web_search", "request")))
+        for name in PRICE_COLUMNS
+    }
     of_one = [_split_usage(row, Usage(**{name: 1})) for name in COUNTS] + [{"request": 1}]
     usd = [total(exact().multiply(prices[name], n) for name, n in counts.items()) for counts in of_one]
-    places = max(0, *(-int(amount.as_tuple().exponent) for amount in usd))
-    # A count that no column bills, such as reasoning without a price of its own, is not looked at.
+    decimals = max(0, *(-int(amount.as_tuple().exponent) for amount in usd))
     special = (
-        getattr(row, _PLAIN[name]) is None if name in _PLAIN else any(billed.values())
+        name == "unpriced_tools"
+        or (getattr(row, _PLAIN[name]) is None if name in _PLAIN else any(billed.values()))
         for name, billed in zip(COUNTS, of_one, strict=False)
     )
-    return _Rates(tuple(int(exact().scaleb(each, places)) for each in usd), places + 6, tuple(special))
+    each = (int(exact().scaleb(amount, decimals)) for amount in usd)
+    return tuple(each), -decimals - 6, tuple(special)
 
 
 def _find_problem(row: PriceRow, usage: Usage) -> str | None:

@@ -319,9 +319,9 @@ _UNTOLD = "default"
 def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
     """What the headers of an answer, by lower-case names, and its cloud's region say; None for nothing."""
     origin, find, cloud = {}, (headers or {}).get, target.route.cloud
-    for field, name in _ROWS.get(target.provider, _ANY).headers:
-        if value := find(name):
-            origin[field] = value[:_LONGEST]
+    for name, header in _ROWS.get(target.provider, _ANY).headers:
+        if value := find(header):
+            origin[name] = value[:_LONGEST]
     if cloud is not None and "region" not in origin:
         region = doors.cloud_addresses.find_priced_region(cloud, target.base_url)
         origin |= {"region": region} if region else {}
