@@ -99,7 +99,8 @@ class CostRecorder:
         answer = sample.answer
         if RETIRING or not call.target.custom_base_url:
             doors.retirements.warn_of_retirement(call.target, (call.target.model, answer.model))
-        names, marks = self._names_of(call, answer, batch), find_marks(answer.reply, answer.origin)
+        names = self._names_of(call, answer, batch)
+        marks = find_marks(answer.model, answer.reply, answer.origin)
         settled, strict, who = self._served.settled.get(names.alias), False, None
         # Beside what a change needs, only the file and listeners take who answered.
         if settled is None or self._file is not None or call.listeners or not same(settled, marks):

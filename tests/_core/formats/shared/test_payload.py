@@ -293,7 +293,7 @@ def test_replies_with_equal_marks_name_the_same_model_and_machine(
     for reply, origin in answers:
         fields = read_fields(provider, reply, origin)
         identity = [fields.get(name) for name in ("model", "snapshot", "fingerprint", "host")]
-        assert known.setdefault(repr(payload.find_marks(reply, origin)), identity) == identity
+        assert known.setdefault(repr(payload.find_marks(None, reply, origin)), identity) == identity
 
 
 @needs_litellm

@@ -343,12 +343,12 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
     return ServedBy(**values) if values else None
 
 
-def find_marks(reply: Any, origin: Origin | None) -> tuple[object, ...] | None:
+def find_marks(model: str | None, reply: Any, origin: Origin | None) -> tuple[object, ...] | None:
     """Whatever may differ between answers of two models or machines; None where `reply` is no object."""
     if not isinstance(reply, dict):
         return None
-    headers = (origin.get("host"), origin.get("snapshot")) if origin else (None, None)
-    return (*map(reply.get, _TELLING), *headers)
+    headers = (origin.get("host"), origin.get("snapshot")) if origin else ()
+    return (model, *map(reply.get, _TELLING), *headers)
 
 
 def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
