@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 _TOO_MANY_TOKENS = 10**12
-_origin, _key = map(operator.attrgetter, ("answer.origin", "answer.key"))
 
 
 class Chat(Operation[Request, Response]):
@@ -234,6 +233,9 @@ class Chat(Operation[Request, Response]):
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
         return tuple(self.result(call, samples).samples)
+
+
+_origin, _key = map(operator.attrgetter, ("answer.origin", "answer.key"))
 
 
 def _mark_cut(target: Target, answer: Answer) -> None:
