@@ -1,6 +1,5 @@
 """prices.csv, its reader, and the arithmetic of `PriceTable.cost`."""
 
-import random
 import textwrap
 from datetime import UTC, date, datetime
 from decimal import ROUND_UP, Context, Decimal, localcontext
@@ -18,16 +17,14 @@ from llm_provider._core.money.price_rows import (
     PRICE_COLUMNS,
     VARIANTS,
     WINDOW_SHARES,
-    PriceRow,
     PriceWarning,
-    bill,
     check,
     mapping_lines,
 )
 from llm_provider._core.money.pricing import PriceTable, default_prices_path
 from llm_provider._core.money.unknown_prices import warn_of_unknown_cost
 from llm_provider._core.requests.routing import ROUTES
-from llm_provider._core.types.usage import COUNTS, Usage
+from llm_provider._core.types.usage import Usage
 from llm_provider._features.hosts.compatible_hosts import HOSTS
 from support import copy_package, run_copy
 
@@ -101,53 +98,6 @@ def test_each_token_is_billed_once_to_the_last_digit(row: dict[str, object], usa
     # The caller's decimal context changes nothing.
     with localcontext(Context(prec=2, rounding=ROUND_UP)):
         assert str(cost_of(table, usage)) == cost
-
-
-def test_every_shipped_row_bills_each_token_and_fee_once(shipped: PriceTable) -> None:
-    """The prices times the counts, as fractions, of usages drawn by seed, which may contradict themselves."""
-    draw = random.Random(8)
-    for row in shipped:
-        for _ in range(8):
-            few = {name for name in COUNTS if draw.random() < draw.choice((0.2, 0.8))}
-            usage = Usage(**{name: draw.choice((0, 1, 7, 1_000, 123_456)) for name in few})
-            requests = draw.choice((1, 3))
-            columns = _divide(row, usage)
-            missing = [name for name, count in columns.items() if count and getattr(row, name) is None]
-            billed = bill(row, usage, requests)
-            if usage.unpriced_tools or missing or min(columns.values()) < 0:
-                assert isinstance(billed, str), (row, usage)
-                continue
-            by_hand = Fraction(row.request or 0) * requests / 1_000
-            for name, count in columns.items():
-                each = Fraction(getattr(row, name) or 0)
-                by_hand += each * count / (1_000 if name == "web_search" else 1_000_000)
-            assert Fraction(billed) == by_hand, (row, usage)
-            digits = billed.as_tuple()
-            assert digits.exponent == 0 or (digits.exponent < 0 and digits.digits[-1])
-
-
-def _divide(row: PriceRow, usage: Usage) -> dict[str, int]:
-    """What each column bills: a part with a price of its own is not billed with the whole."""
-    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    long = usage.cache_write_1h_input_tokens + usage.cache_write_12h_input_tokens
-    audio = usage.audio_input_tokens - usage.cache_read_audio_input_tokens
-    parts = {
-        "input_audio": audio, "input_image": usage.image_input_tokens,
-        "cache_read_audio": usage.cache_read_audio_input_tokens,
-        "output_reasoning": usage.reasoning_output_tokens,
-        "output_audio": usage.audio_output_tokens, "output_image": usage.image_output_tokens,
-    }  # fmt: skip
-    own = {name: count for name, count in parts.items() if getattr(row, name) is not None}
-    return own | {
-        "input": usage.input_tokens - read - written - own.get("input_audio", 0) - own.get("input_image", 0),
-        "cache_read": read - own.get("cache_read_audio", 0),
-        "cache_write": written - long,
-        "cache_write_1h": usage.cache_write_1h_input_tokens,
-        "cache_write_12h": usage.cache_write_12h_input_tokens,
-        "output": usage.output_tokens
-        - sum(count for name, count in own.items() if name.startswith("output")),
-        "web_search": usage.web_searches,
-    }
 
 
 # What is not known is None
