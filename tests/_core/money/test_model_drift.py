@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_provider import Client, Ledger, ModelDriftError, ModelDriftWarning
@@ -57,6 +57,7 @@ RUNS = st.tuples(
 
 
 @given(st.lists(RUNS, max_size=12), st.booleans())
+@example([(MODEL + OLD, {}, 1), (MODEL + NEW, {}, 1), (MODEL + OLD, {}, 1)], True)
 def test_answers_that_are_skipped_as_settled_change_nothing(
     runs: list[tuple[str, dict[str, str], int]], keep: bool
 ) -> None:

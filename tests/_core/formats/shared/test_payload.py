@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import llm_provider
@@ -285,15 +285,22 @@ REPLIES = st.fixed_dictionaries({}, optional={
 ORIGINS = st.sampled_from((None, {"host": "h"}, {"host": "g", "region": "x"}, {"snapshot": "m-2026-10-21"}))
 
 
-@given(st.sampled_from(("openai", "openrouter", "gemini", "unheard")), st.lists(st.tuples(REPLIES, ORIGINS)))
+@given(st.sampled_from(("openai", "openrouter", "gemini", "unheard")), REPLIES, REPLIES, ORIGINS, ORIGINS)
+@example("openrouter", {"model": "m", "provider": "h"}, {"provider": "other"}, None, None)
 def test_replies_with_equal_marks_name_the_same_model_and_machine(
-    provider: str, answers: list[tuple[dict[str, Any], Any]]
+    provider: str, reply: dict[str, Any], other: dict[str, Any], origin: Any, another: Any
 ) -> None:
-    known: dict[str, object] = {}
-    for reply, origin in answers:
+    def describe(reply: dict[str, Any], origin: Any) -> tuple[object, object]:
         fields = read_fields(provider, reply, origin)
         identity = [fields.get(name) for name in ("model", "snapshot", "fingerprint", "host")]
-        assert known.setdefault(repr(payload.find_marks(None, reply, origin)), identity) == identity
+        return payload.find_marks(None, reply, origin), identity
+
+    marks, identity = describe(reply, origin)
+    changed = [({**reply, name: value}, origin) for name, value in other.items()]
+    dropped = [({own: reply[own] for own in reply if own != name}, origin) for name in reply]
+    for each in (*changed, *dropped, (reply, another)):
+        others, now = describe(*each)
+        assert others != marks or now == identity
 
 
 @needs_litellm
