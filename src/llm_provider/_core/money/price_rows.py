@@ -73,6 +73,10 @@ class PriceRow(NamedTuple):
     source: str
     as_of: str
 
+    def __hash__(self) -> int:
+        # Not of the prices: the hashes of decimals take longer than a bill.
+        return hash(self[:4])
+
 
 COLUMNS = PriceRow._fields
 """The header of a prices file."""
