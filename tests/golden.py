@@ -9,6 +9,8 @@ attributes that have their defaults, or the error. `warns` are the warnings.
 arguments, the files of the folder where it runs, and variables of the environment.
 
 `python tests/golden.py` writes the second half of every pair anew. Read the difference before you commit it.
+It adds the replies of new pairs to `tests/data/decoders.json`, which has what the decoders with one number of
+`DECODERS` make of replies whose answers are stored decoded.
 """
 
 import asyncio
@@ -18,6 +20,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import hashlib
 import importlib
 import io
 import json
@@ -44,8 +47,9 @@ from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._core.client import functions
 from llm_provider._core.errors import LLMError
 from llm_provider._core.formats import registry
+from llm_provider._core.formats.decoded import DECODERS, write_decoded
 from llm_provider._core.formats.openai_chat.stream import TextChunks
-from llm_provider._core.formats.protocol import EncodedRequest
+from llm_provider._core.formats.protocol import Answer, EncodedRequest
 from llm_provider._core.formats.shared.embeddings import check_model
 from llm_provider._core.formats.transport.wire import events
 from llm_provider._core.journey.chat import CHAT
@@ -61,6 +65,7 @@ from llm_provider._core.requests.inputs import batch_inputs
 from llm_provider._core.requests.parameter_table import fill
 from llm_provider._core.requests.request import DEFAULTS, EmbedRequest, Request
 from llm_provider._core.requests.routing import Target, price_names, resolve
+from llm_provider._core.runtime.json_pieces import write_exactly
 from llm_provider._core.schemas import reading
 from llm_provider._core.schemas.json_schema import Search
 from llm_provider._core.schemas.structure import structure_of
@@ -501,10 +506,93 @@ def subjects() -> list[str]:
     return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.json"))
 
 
+DECODED = FOLDER.parent / "decoders.json"
+
+
+class DecodedReply(NamedTuple):
+    """A reply, and the answer in it."""
+
+    sentence: str
+    reply: Any
+    answer: Answer
+
+    def digests(self) -> tuple[str, str]:
+        """What stands for the reply and for the answer."""
+        both = (json.dumps(as_json(each), sort_keys=True) for each in (self.reply, self.answer))
+        first, second = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in both)
+        return first, second
+
+    def is_stored_decoded(self) -> bool:
+        """Whether the cache keeps what a hit needs of the answer."""
+        try:
+            body = write_exactly(self.reply)
+        except ValueError:
+            return False
+        return write_decoded(self.answer, body, resolve("gpt-6.1-sol")) is not None
+
+
+def decoded_replies() -> Iterator[DecodedReply]:
+    """The replies of the pairs of decoders and streams, and a plain reply with each usage of a pair."""
+    usages = {}
+    for subject in subjects():
+        for sentence, pair in read(subject).items():
+            usages |= {json.dumps(usage, sort_keys=True): usage for usage in _usages_in([*pair])}
+            name, reply = pair.function, pair.inputs
+            if name.endswith((".decode.decode", "any_server.decode")):
+                reply = pair.inputs["reply"]
+            elif name.endswith("Assembler") and "reply" in pair.expected["gives"]:
+                name = f"{re.sub('stream$', 'decode', name.rpartition('.')[0])}.decode"
+                reply = pair.expected["gives"]["reply"]
+            else:
+                continue
+            yield from _decoded(name, reply, f"{subject}: {sentence}")
+    for name, usage in usages.items():
+        yield from _decoded("_features.quirks.any_server.decode", completion(usage=usage), name)
+    for tier in ("auto", "default", "flex", "priority", "fast", "scale"):
+        reply = completion(usage={"prompt_tokens": 5, "completion_tokens": 1}, service_tier=tier)
+        yield from _decoded("openai_chat.decode.decode", reply, tier)
+
+
+def completion(**fields: Any) -> dict[str, Any]:
+    """A plain reply of Chat Completions."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Bern"}, "finish_reason": "stop"}
+    return {"id": "chatcmpl-1", "model": "gpt-6.1-sol", "choices": [choice], **fields}
+
+
+def _usages_in(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if isinstance(usage := value.get("usage"), dict):
+            yield usage
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        yield from _usages_in(each)
+
+
+def _decoded(function: str, reply: Any, sentence: str) -> Iterator[DecodedReply]:
+    with contextlib.suppress(LLMError), warnings.catch_warnings(action="ignore"):
+        yield DecodedReply(sentence, reply, _function(function)(copy.deepcopy(reply)))
+
+
+def changed_answers() -> list[str]:
+    """The replies of which the decoders make something else than before, though they have the same number."""
+    known = json.loads(DECODED.read_text(encoding="utf-8"))
+    pairs = ((each.sentence, *each.digests()) for each in decoded_replies())
+    changed = [sentence for sentence, reply, answer in pairs if known["answers"].get(reply, answer) != answer]
+    return changed if known["number"] == DECODERS else []
+
+
+def write_decoders() -> None:
+    """Write `DECODED` anew, unless the number has to be raised first."""
+    if not changed_answers():
+        answers = dict(sorted(each.digests() for each in decoded_replies() if each.is_stored_decoded()))
+        DECODED.write_text(json_lines({"number": DECODERS, "answers": answers}), encoding="utf-8")
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
     for name in subjects():
         write(name, json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
+    write_decoders()
     from simulator import exchanges
 
     exchanges.write_all()

@@ -272,7 +272,7 @@ for path in (None, "run.budget"):
             ("_core/store/entry.py", "_CHECKSUM_BYTES = 16\n", "SCHEMA_VERSION = 3\n"),
             ("_core/store/entry.py", "\n    def list_known(", "    answer_id: str | None = None\n"),
             ("_core/store/entry.py", '"served": self.served', '"answer_id": self.answer_id, '),
-            ("_core/store/entry.py", ") if intact else None", ', head.get("answer_id")'),
+            ("_core/store/entry.py", ")\n\n\ndef decode_question(", ', head.get("answer_id")'),
             ("_core/journey/engine.py", ")\n                writes.append(", ", answer.id"),
         ),
         """

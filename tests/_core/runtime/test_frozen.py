@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Response, TokenLogprob, Usage
+from llm_provider import Response, Timing, TokenLogprob, Usage
 from llm_provider._core.runtime.frozen import LateValue, quick_maker
-from llm_provider._core.types.response import Choice
+from llm_provider._core.types.messages import AssistantMessage
+from llm_provider._core.types.response import Choice, make_response
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,12 @@ def test_the_values_that_users_receive_are_of_their_classes() -> None:
     assert KINDS[Choice]().message is not KINDS[Choice]().message
 
 
+def test_it_may_have_other_defaults() -> None:
+    make: Any = quick_maker(Fields, second="b")
+    assert make(first=1) == Fields(first=1, second="b")
+    assert make(first=1, second="c") == Fields(first=1, second="c")
+
+
 # --- fields that are made when they are read -------------------------------------------------------------
 TOKENS = (TokenLogprob(token="a", logprob=-1.0),)
 
@@ -91,6 +98,27 @@ def test_readers_see_the_value(read: Callable[[Choice], Choice]) -> None:
     assert seen == plain
     assert (repr(seen), dataclasses.asdict(seen)) == (repr(plain), dataclasses.asdict(plain))
     assert seen.logprobs == TOKENS
+
+
+@pytest.mark.parametrize(
+    "read", [lambda response: response, pickled, copy.copy, copy.deepcopy, dataclasses.replace]
+)
+def test_readers_see_all_of_a_response(read: Callable[[Any], Response]) -> None:
+    make: Any = make_response
+    seen = read(make(choices="Hi", usage=(3, 1), timing=0.5, origins={"host": "h"}, model="m", provider="p"))
+    plain = Response(
+        choices=(Choice(text="Hi", message=AssistantMessage(role="assistant", content="Hi")),),
+        usage=Usage(input_tokens=3, output_tokens=1),
+        timing=Timing(total=0.5, overhead=0.5),
+        origins=({"host": "h"},),
+        model="m",
+        provider="p",
+    )
+    assert seen.text == "Hi"
+    assert seen == plain
+    assert (repr(seen), seen.to_dict()) == (repr(plain), plain.to_dict())
+    assert seen.message is seen.choices[0].message
+    assert seen.text == "Hi"
 
 
 def test_it_is_made_once() -> None:

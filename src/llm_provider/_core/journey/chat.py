@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import doors
 from ..errors import UnsupportedParameterError
+from ..formats.decoded import held_choices, held_usage
 from ..formats.protocol import Adapter, Answer, EncodedRequest
 from ..formats.shared.conversations import drop_detail
 from ..json_values import JSONObject
@@ -23,7 +24,7 @@ from ..runtime import clock
 from ..runtime.json_pieces import canonical, loads, write_exactly
 from ..runtime.warning import warn_user
 from ..store.entry import Entry
-from ..types.response import Choice, Response, make_response
+from ..types.response import Choice, Response, make_hit, make_response
 from ..types.usage import Usage, make_timing
 from .call import Call, Operation, Sample, sum_stored_prices
 from .sent_requests import sum_of_prices
@@ -165,23 +166,24 @@ class Chat(Operation[Request, Response]):
         self, call: Call[Response], entry: Entry, answer: Any, started: float, prompt: Any = None
     ) -> Response:
         """The response of an entry, which costs nothing."""
-        total, structure = clock.perf_counter() - started, call.encoded.structure
-        return make_response(
-            choices=answer.choices if call.request.tools is None else _bind_tools(call, answer.choices),
-            usage=answer.usage or Usage(),
+        # Of these, `Response` makes its fields when they are read.
+        total: Any = clock.perf_counter() - started
+        origins: Any = entry.origin or ()
+        structure = call.encoded.structure
+        return make_hit(
+            choices=held_choices(answer) if call.request.tools is None else _bind_tools(call, answer.choices),
+            usage=held_usage(answer) or Usage(),
             model=answer.model or call.target.model,
             provider=call.target.provider,
             id=answer.id,
-            cost=0.0,
             price=entry.price,
-            cached=True,
-            timing=make_timing(total=total, overhead=total),
+            timing=total,
             body=entry.body,
             response_format=call.request.response_format,
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages) if prompt is None else prompt,
-            origins=() if entry.origin is None else (entry.origin,),
+            origins=origins,
             cache_keys=(answer.key,),
         )
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatchError, UnknownPriceError
 from ..events.events import Waits, tell_work
+from ..formats.decoded import describe_body
 from ..formats.shared.replies import reply_body
 from ..pace.call_limits import Deadline
 from ..pace.failures import still_waits
 from ..runtime import clock
-from ..runtime.json_pieces import is_plain
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
@@ -414,7 +414,8 @@ class Engine(LookupEngine):
             if call.operation.is_kept(answer, self.settings.kept_reasons):
                 question, answer.key = call.build_question(part), call.key(part)
                 known = answer.model, question, sample.price, answer.origin
-                entry = Entry(sample.body, sample.sending, created, *known, is_plain(sample.body))
+                described = describe_body(sample.body, answer, call.target, call.encoded.payload)
+                entry = Entry(sample.body, sample.sending, created, *known, *described)
                 writes.append(self.cache.put_soon(answer.key, entry, inbox))
         return writes
 

@@ -17,6 +17,7 @@ from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, UnknownModelError, cite
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
+from ..formats.decoded import read_decoded
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
@@ -235,22 +236,26 @@ class LookupEngine:
         """The answer in the cache entry of a key, if it can be served."""
         if call.request.max_age is not None and is_too_old(call, entry):
             return None
-        try:
-            if entry.plain:
-                answer = call.operation.decode(call, read_plain(entry.body), 1)
-            elif len(entry.body) < LARGE:
-                answer = call.operation.decode(call, loads(entry.body), 1)
-            else:
-                answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
-        except (LLMError, ValueError):
-            # The entry was written by another version, whose decoder accepted other replies.
-            return None
+        answer: Any = None
+        kept = self.settings.kept_reasons
+        if entry.decoded is not None and call.operation.name == "chat" and "stop" in kept:
+            answer = read_decoded(entry.decoded, entry.body, call.target)
+        if answer is None:
+            try:
+                if entry.plain:
+                    answer = call.operation.decode(call, read_plain(entry.body), 1)
+                elif len(entry.body) < LARGE:
+                    answer = call.operation.decode(call, loads(entry.body), 1)
+                else:
+                    answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
+            except (LLMError, ValueError):
+                # The entry was written by another version, whose decoder accepted other replies.
+                return None
+            if not call.operation.is_kept(answer, kept):
+                return None
         answer.origin, answer.key = entry.origin, key
-        kept = call.operation.is_kept(answer, self.settings.kept_reasons)
-        if kept and call.encoded.structure is not None:
-            # Another type of the same schema may have accepted it, or a version that did not check.
-            kept = mismatch(call, answer) is None
-        return answer if kept else None
+        # Another type of the same schema may have accepted it, or a version that did not check.
+        return answer if call.encoded.structure is None or mismatch(call, answer) is None else None
 
     def sample(self, call: Call[Any], entry: Entry | None, key: str | None = None) -> Sample | None:
         """A part from the cache entry of its key, if it can be served."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .. import doors
 from ..errors import ModelDriftError, cite
+from ..formats.decoded import held_usage
 from ..formats.protocol import AnyAnswer, Iteration
 from ..formats.shared.payload import SERVICE_TIER, find_marks, find_tier, read_fields
 from ..formats.shared.replies import same
@@ -218,9 +219,10 @@ class CostRecorder:
             self._post(call, posting)
             self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
             return change
-        self.totals.hit(group, answer.usage)
+        usage = held_usage(answer)
+        self.totals.hit(group, usage)
         for totals in call.tracks.totals:
-            totals.hit(group, answer.usage)
+            totals.hit(group, usage)
         if self._file is not None:
             price, who = group.price(answer.usage), _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
@@ -281,8 +283,8 @@ class CostRecorder:
 
     def _names_of(self, call: Call[Any], answer: AnyAnswer | None, batch: BatchRow | None = None) -> _Names:
         target, tag = call.target, call.tracks.tag
-        served, reply = (None, None) if answer is None else (answer.model, answer.reply)
-        in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
+        served = None if answer is None else answer.model
+        in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(answer and answer.reply)
         delivery = "live" if batch is None else batch.delivery
         # Decisions have prices of their own.
         identity = (
@@ -298,7 +300,7 @@ class CostRecorder:
             names = self._names[identity] = _Names(
                 Key(target.provider, target.model, (served or target.model)[:_LONGEST_NAME], tag, delivery),
                 (target.provider, own or "", target.model),
-                call.find_price_names(served, reply),
+                call.find_price_names(served, answer and answer.reply),
                 {},
             )
         return names

@@ -7,11 +7,12 @@ They are queued, because pricing each hit at once would take 15 % more instructi
 
 import bisect
 import contextvars
+import itertools
 import operator
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -19,9 +20,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from ..json_values import JSONObject
 from ..runtime.exact_decimal import exact, total
 from ..runtime.forks import reset_in_child
-from ..types.usage import COUNTS, Usage
+from ..types.usage import COUNTS, Usage, usage_of
 from .price_rows import get_counts
 from .pricing import PriceTable
+
+Counts: TypeAlias = tuple[int, ...]
+"""The counts of a `Usage` in the order of `COUNTS`. The last may be left out where they are 0."""
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
 POSTING_KINDS = get_args(PostingKind)
@@ -205,7 +209,7 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
     return LedgerRow(
         **key._asdict(),
         **{name: sum(getattr(row, name) for row in rows) for name in _NUMBERS},
-        usage=sum((_usage(row.counts) for row in rows), Usage()),
+        usage=sum((usage_of(row.counts) for row in rows), Usage()),
         spent=total(row.spent for row in rows),
         wasted=total(row.wasted for row in rows),
         saved=total(row.saved for row in rows),
@@ -227,7 +231,7 @@ class Totals:
         # Reentrant: a signal handler may read totals to which its own thread is just adding.
         self._adding = threading.RLock()
         self._pending: deque[Posting] = deque()
-        self._hits: deque[tuple[HitGroup, Usage | None]] = deque()
+        self._hits: deque[tuple[HitGroup, Usage | Counts | None]] = deque()
         self._rows: dict[Key, RowSums] = {}
         self._timeline = Timeline()
 
@@ -236,7 +240,7 @@ class Totals:
         if len(self._pending) >= _MOST_PENDING:
             self._add_unless_others_do()
 
-    def hit(self, group: HitGroup, usage: Usage | None) -> None:
+    def hit(self, group: HitGroup, usage: Usage | Counts | None) -> None:
         """Add an answer that cost nothing. Without a usage it counts as a hit that saved nothing."""
         self._hits.append((group, usage))
         if len(self._hits) >= _MOST_PENDING:
@@ -268,7 +272,7 @@ class Totals:
             self._row(posting.key).add(posting)
             if posting.usd and posting.kind != "hit":
                 self._timeline.add(posting.time, posting.key.model, posting.usd)
-        hits: dict[HitGroup, list[Usage | None]] = {}
+        hits: dict[HitGroup, list[Usage | Counts | None]] = {}
         for _ in range(len(self._hits)):
             group, usage = self._hits.popleft()
             hits.setdefault(group, []).append(usage)
@@ -287,23 +291,20 @@ class Totals:
         return row
 
 
-def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
+def _price_hits(group: HitGroup, usages: list[Usage | Counts]) -> Decimal:
     """USD that the hits of known price would have cost, one sum for each tier, as its prices are equal."""
     tiers = group.prices().tiers(*group.priced)
     by_tier: dict[int, list[tuple[int, ...]]] = {}
-    for counts in map(get_counts, usages):
+    for usage in usages:
+        counts = usage if isinstance(usage, tuple) else get_counts(usage)
         by_tier.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
     prices: list[Decimal | None] = []
     for several in by_tier.values():
-        summed = _usage(map(sum, zip(*several, strict=True)))
+        summed = usage_of(map(sum, itertools.zip_longest(*several, fillvalue=0)))
         together = group.price(summed, several[0][_INPUT], len(several))
         # If one of them has no price, the others still count.
-        prices += [together] if together is not None else [group.price(_usage(each)) for each in several]
+        prices += [together] if together is not None else [group.price(usage_of(each)) for each in several]
     return total(usd for usd in prices if usd is not None)
-
-
-def _usage(counts: Iterable[int]) -> Usage:
-    return Usage(**dict(zip(COUNTS, counts, strict=True)))
 
 
 _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()

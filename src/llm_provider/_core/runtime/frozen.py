@@ -8,6 +8,7 @@ Microseconds on CPython 3.11, by the class and by its quick maker: `Request` 3.8
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from ..json_values import JSONObject
@@ -15,11 +16,12 @@ from ..json_values import JSONObject
 T = TypeVar("T")
 
 
-def quick_maker(frozen: type[T]) -> type[T]:
+def quick_maker(frozen: type[T], **defaults: object) -> type[T]:
     """A function that makes instances of a frozen dataclass with slots, as its class does with keywords.
 
     The class calls `object.__setattr__` for each field. This function makes an instance of an open class with
-    the same slots, assigns the fields, and changes its class before other code sees it.
+    the same slots, assigns the fields, and changes its class before other code sees it. Fields with a default
+    may have another one in `defaults`: for a call with 16 keywords, CPython makes a dictionary of them.
     """
     # A frozen base has both methods of its own. A generic class needs the base Generic, and `type` needs its
     # original form for it.
@@ -30,7 +32,7 @@ def quick_maker(frozen: type[T]) -> type[T]:
     parameters, assignments = [], []
     for name, entry in ((entry.name, entry) for entry in fields(cast("Any", frozen)) if entry.init):
         made = entry.default_factory is not MISSING
-        scope[f"default_{name}"] = scope["absent"] if made else entry.default
+        scope[f"default_{name}"] = scope["absent"] if made else defaults.get(name, entry.default)
         scope[f"make_{name}"] = entry.default_factory
         is_needed = entry.default is MISSING and not made
         parameters.append(name if is_needed else f"{name}=default_{name}")
@@ -64,16 +66,23 @@ class LateValue:
         self.make = make
 
 
-def with_late_field(frozen: type[T], name: str) -> type[T]:
-    """Let a field of a dataclass with slots hold a `LateValue`. Readers see only the value that it makes."""
-    slot = vars(frozen)[name]
+def with_late_field(
+    frozen: type[T], name: str, late: type = LateValue, make: Any = lambda value: value.make()
+) -> Callable[[Any], Any]:
+    """Let a field of a dataclass with slots hold a `late` value. Readers see only what `make` makes of it.
+
+    Returns what reads the value that the field holds.
+    """
+    slot = getattr(frozen, name)
+    setattr(slot.__objclass__, f"_held_{name}", slot)
+    held = attrgetter(f"_held_{name}")
 
     def read(self: T) -> object:
-        value = slot.__get__(self)
-        if type(value) is LateValue:
-            value = value.make()
+        value = held(self)
+        if type(value) is late:
+            value = make(value)
             slot.__set__(self, value)
         return value
 
     setattr(frozen, name, property(read, slot.__set__, doc=f"The {name}, made when they are first read."))
-    return frozen
+    return held

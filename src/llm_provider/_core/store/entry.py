@@ -108,7 +108,7 @@ class Entry(NamedTuple):
     time, and `served` the model that answered, as the provider names it. `question` is for an entry to be
     stored; a hit does not read it. `price` is in USD. `origin` has the fields of `ServedBy` that the headers
     and the address told. Both are None where they are not known, as in entries of older versions. `plain` is
-    whether the body is known to be plain, see `is_plain`.
+    whether the body is known to be plain, see `is_plain`. `decoded` is for `read_decoded`.
     """
 
     body: bytes
@@ -119,11 +119,12 @@ class Entry(NamedTuple):
     price: float | None = None
     origin: Mapping[str, str] | None = None
     plain: bool = False
+    decoded: Any = None
 
     def list_known(self) -> dict[str, object]:
         """The fields that the head has only where they are known."""
         fields = {"served": self.served, "price": self.price, "origin": self.origin or None}
-        fields["plain"] = self.plain or None
+        fields |= {"plain": self.plain or None, "decoded": self.decoded}
         return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -157,9 +158,10 @@ def decode_entry(key: str, value: bytes) -> Entry | None:
     if origin is not None and type(origin) is not dict:
         return None
     # A value that was damaged on disk counts as absent, and the call that follows writes it again.
-    intact = value.startswith(_checksum(key, value[_CHECKSUM_BYTES:end]))
-    plain = head.get("plain") is True
-    return Entry(value[start:end], seconds, created, served, None, price, origin, plain) if intact else None
+    if not value.startswith(_checksum(key, value[_CHECKSUM_BYTES:end])):
+        return None
+    plain, decoded = head.get("plain") is True, head.get("decoded")
+    return Entry(value[start:end], seconds, created, served, None, price, origin, plain, decoded)
 
 
 def decode_question(key: str, value: bytes) -> QuestionFields | None:

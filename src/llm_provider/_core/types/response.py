@@ -25,7 +25,7 @@ from ..json_values import check_fields, json_value
 from ..runtime.frozen import quick_maker, read_old_state, with_late_field
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult, text_to_parse
 from .score_values import list_scores, with_scores
-from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, Usage, cost_text, token_from_dict
+from .usage import PaidResult, RowLabel, Timing, Usage, cost_text, make_timing, token_from_dict, usage_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ..schemas.reading import ParsedFrom, Reading
     from .messages import FinishReason as EndOfSample
+    from .usage import ServedBy, TokenLogprob
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -57,6 +58,7 @@ class Choice(NoMapping):
 
 
 with_late_field(Choice, "logprobs")
+with_late_field(Choice, "message", str, lambda text: AssistantMessage(role="assistant", content=text))
 make_choice = quick_maker(Choice)
 
 
@@ -132,7 +134,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     @property
     def text(self) -> str:
         """The text of the first sample; empty if the model only called tools."""
-        return self.choices[0].text
+        return held if type(held := held_choices(self)) is str else held[0].text
 
     @property
     def texts(self) -> list[str]:
@@ -312,14 +314,12 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         "text" is the whole text, "fence" a Markdown code block, "prose" among words. It raises what `parsed`
         raises.
         """
-        reading = self._parse(self.choices[0])
-        return None if reading is None else reading.source
+        return None if (reading := self._parse(self.choices[0])) is None else reading.source
 
     def _parse(self, choice: Choice) -> Reading | None:
         if self.response_format is None or self.response_format == {"type": "text"}:
             return None
-        reason = choice.finish_reason
-        if reason in ("refusal", "content_filter"):
+        if (reason := choice.finish_reason) in ("refusal", "content_filter"):
             raise self._with_cost(RefusalError(f"there is nothing to parse: finish_reason is {reason!r}"))
         if reason == "length":
             problem = "the answer was cut at its token limit; raise max_tokens"
@@ -359,8 +359,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         if form is not None and not isinstance(form, Mapping):
             from ..schemas.structure import structure_of
 
-            structure = structure_of(form)
-            if structure is not None:
+            if (structure := structure_of(form)) is not None:
                 # A bare schema is read with the freedom that the provider of the answer was given.
                 form = {"title": structure.name, **(structure.schema or {})}
         names = _RESPONSE_FIELDS if self.stored_usages else _RESPONSE_FIELDS[:-1]
@@ -439,15 +438,19 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         return doors.results_views.response_as_html(self)
 
 
-make_response = quick_maker(Response)
+# Where nobody reads more than the text of a stored answer, nothing else is made.
+held_choices = with_late_field(Response, "choices", str, lambda it: (make_choice(text=it, message=it),))
+with_late_field(Response, "usage", tuple, usage_of)
+with_late_field(Response, "timing", float, lambda total: make_timing(total=total, overhead=total))
+with_late_field(Response, "origins", dict, lambda origin: (origin,))
+make_response, make_hit = quick_maker(Response), quick_maker(Response, cost=0.0, cached=True)
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 
 
 def _read_choice(fields: Mapping[str, Any]) -> Choice:
     calls = tuple(ToolCall(**check_fields(call)) for call in check_fields(fields)["tool_calls"])
-    tokens = fields.get("logprobs")
-    logprobs = None if tokens is None else tuple(map(token_from_dict, tokens))
+    logprobs = None if (tokens := fields.get("logprobs")) is None else tuple(map(token_from_dict, tokens))
     message = AssistantMessage(fields.get("message") or {})
     return Choice(**{**fields, "tool_calls": calls, "message": message, "logprobs": logprobs})
 

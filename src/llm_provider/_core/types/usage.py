@@ -80,6 +80,11 @@ COUNTS = tuple(entry.name for entry in fields(Usage))
 """The names of the counts of a `Usage`."""
 
 
+def usage_of(counts: Iterable[int]) -> Usage:
+    """The usage with these counts, in the order of `COUNTS`. What is left out is 0."""
+    return make_usage(**dict(zip(COUNTS, counts, strict=False)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The durations of one call, in seconds of a monotonic clock.

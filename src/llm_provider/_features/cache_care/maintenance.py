@@ -426,7 +426,8 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
         return None
     # The body is text, as JSON writers differ in how they write numbers.
     fields: dict[str, object] = {"asked": decode_question(key, value), "body": entry.body.decode()}
-    return fields | {"created": entry.created, "key": key, "seconds": entry.seconds} | entry.list_known()
+    fields |= entry._replace(decoded=None).list_known()
+    return fields | {"created": entry.created, "key": key, "seconds": entry.seconds}
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -455,7 +456,7 @@ def _row(fields: JSONObject) -> Row:
         raise ValueError
     own = {name: value for name, value in fields.items() if name in Entry._fields}
     body = fields["body"].encode()
-    entry = Entry(**own | {"body": body, "plain": "plain" in own and is_plain(body)})
+    entry = Entry(**own | {"body": body, "plain": "plain" in own and is_plain(body), "decoded": None})
     encoded = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     value = encode_entry(key, entry, encoded)
     if decode_entry(key, value) is None:
