@@ -10,12 +10,11 @@ import contextlib
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, UnknownModelError, cite
-from ..events.events import SDK, Events, is_logging, tell_lookup
+from ..events.events import Events, tell_lookup
 from ..formats import registry
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
@@ -68,13 +67,15 @@ class LookupEngine:
         self.closed = False
         """Whether the client is closed. A closed client makes no calls."""
         self.events = Events(settings, self.statistics)
+        self.templates: dict[Any, Any] = {}
+        """For calls that are alike: their template, or how many there were, or -1 where they have none."""
         self.loaded: set[tuple[str, str]] = set()
         """The SDKs that are imported, with their transports."""
         self._loading: dict[tuple[str, str], asyncio.Task[None]] = {}
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
-        self._adds_headers = adds_headers()
+        self.adds_headers = adds_headers()
         self._explained = 0
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -89,7 +90,7 @@ class LookupEngine:
         settings = self.settings
         named = request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
         target = resolve(*named, getattr(request, "endpoint", None))
-        if self._adds_headers:
+        if self.adds_headers:
             request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
         parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
@@ -128,10 +129,8 @@ class LookupEngine:
             upstream=request.options.get("upstream")
             if request.options
             else getattr(request, "upstream", None),
-            listeners=self.events.listeners,
+            listeners=self.events.find(),
         )
-        if SDK in modules or is_logging(20):
-            call.listeners = self.events.find()
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options:

@@ -1,13 +1,16 @@
 """Functions that make frozen dataclasses quickly, pickles of older ones, and fields that are made when read.
 
-The first is an optimisation: `quick_maker` may be removed anywhere, as it changes nothing but the time.
+The first is an optimisation: `quick_maker` may be removed anywhere, as it changes nothing but the time. So is
+`maker_like`, which takes a tenth of the time of `dataclasses.replace`.
 
 Microseconds on CPython 3.11, by the class and by its quick maker: `Request` 3.8 and 1.1, `Response` 3.2 and
 1.0, `Usage` 1.6 and 0.4, `Choice` 0.9 and 0.2, `Timing` 0.7 and 0.2.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from ..json_values import JSONObject
@@ -46,6 +49,18 @@ def quick_maker(frozen: type[T]) -> type[T]:
     ]
     exec("\n".join(lines), scope)  # noqa: S102 -- the source holds names of fields only, as in dataclasses
     return cast("type[T]", scope["make"])
+
+
+def maker_like(example: T) -> Callable[..., T]:
+    """A quick maker whose defaults are the fields of `example`."""
+    make = cast("FunctionType", _cached_maker(cast("Any", type(example))))
+    # Python looks the defaults of keyword-only parameters up one by one, which takes twice as long.
+    code = make.__code__.replace(co_argcount=make.__code__.co_kwonlyargcount, co_kwonlyargcount=0)
+    values = tuple(getattr(example, name) for name in code.co_varnames[: code.co_argcount])
+    return FunctionType(code, make.__globals__, argdefs=values)
+
+
+_cached_maker = functools.cache(quick_maker)
 
 
 def read_old_state(self: Any, state: Sequence[object]) -> None:
