@@ -91,10 +91,10 @@ class Chat(Operation[Request, Response]):
         A schema keeps the order of its fields, in which models write them. The key does not depend on it.
         """
         encoded = call.encoded
-        write = canonical if encoded.structure is None else write_exactly
         is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
         if is_plain and len(parts) == 1 and not encoded.secrets:
             return call.body
+        write = canonical if encoded.structure is None else write_exactly
         return write(build_payload(encoded, len(parts)))
 
     def tokens(self, call: Call[Response], parts: Sequence[int]) -> float:
