@@ -143,7 +143,7 @@ def _by_template(
     reads = call.cache in READING
     by_template = not any(listener.reads_prompts for listener in call.listeners)
     # The next prompt of a generator may take long, and the prompts before it must not wait.
-    for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
+    for prompts in _groups(inputs, _GROUP if isinstance(inputs, (list, tuple)) else 1):
         started = clock.perf_counter()
         keys = list(map(shared.key, prompts)) if by_template and reads else [None] * len(prompts)
         ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}

@@ -315,14 +315,16 @@ class LiveWork:
                 raise
             except BaseException as error:  # an interrupt in a tool would end the loop
                 result = error
-            self.early_stop.ended_calls += 1
-            self.early_stop.answered_calls += not isinstance(result, BaseException)
-            if isinstance(result, LLMError) and self.early_stop.note_row(result, is_sent=True):
-                self.early_stop.break_off_waits()
+            stop = self.early_stop
+            stop.ended_calls += 1
+            if not isinstance(result, BaseException):
+                stop.answered_calls += 1
+            elif isinstance(result, LLMError) and stop.note_row(result, is_sent=True):
+                stop.break_off_waits()
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)
-            if len(self._finished) >= max(1, self.max_in_flight // 2) or not self._waiting:
+            if 2 * len(self._finished) + 1 >= self.max_in_flight or not self._waiting:
                 self._hand_over()
             elif self._timer is None:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)

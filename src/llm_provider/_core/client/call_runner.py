@@ -21,7 +21,7 @@ from ..formats.shared.batches import DAY, module_of
 from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
-from ..journey.templates import prepare_chat
+from ..journey.templates import prepare_alike
 from ..json_values import JSONMapping
 from ..money.ledger_file import LedgerFile
 from ..money.price_rows import PriceWarning
@@ -111,8 +111,7 @@ class CallRunner:
                 note_parts(engine, call, interrupt)
             shorten_interrupt(interrupt)
             raise
-        if self.on_result is not None:
-            self.on_result(result)
+        self.report(result)
         return result
 
     async def await_answer(
@@ -152,8 +151,7 @@ class CallRunner:
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
-        if self.on_result is not None:
-            self.on_result(result)
+        self.report(result)
         return result
 
     def prepare(
@@ -170,11 +168,7 @@ class CallRunner:
             self.fill(parameters, operation)
         if "tools" in parameters and self.has_servers(parameters):
             doors.mcp_tools.list_and_wait(self, function, parameters)
-        if operation is CHAT:
-            call = prepare_chat(self.engine, model, inputs, parameters, allowed, function)
-        else:
-            request = operation.build(model, inputs, parameters, function)
-            call = self.engine.prepare(operation, request, allowed)
+        call = prepare_alike(self.engine, operation, model, inputs, parameters, allowed, function)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
         return call

@@ -268,16 +268,7 @@ class Call(Generic[T]):
             return self.first_key
         identity = self.operation.identity
         body, draw = (self.body, part) if identity is None else identity(self, part)
-        # `key_fields` would be an extra call and an extra dictionary for each hit.
-        target, encoded = self.target, self.encoded
-        key = cache_key(
-            provider=target.provider,
-            base_url=target.url_in_key,
-            operation=encoded.operation,
-            body=body,
-            headers=encoded.headers,
-            draw=draw,
-        )
+        key = cache_key(**self.key_fields(), body=body, draw=draw)
         if self.first_key is None and part == self.parts[0]:
             self.first_key = key
         return key

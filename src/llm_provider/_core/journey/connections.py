@@ -59,7 +59,7 @@ class Connections:
         self._connections: dict[tuple[str, str], Connection] = {}
         self._is_new = False
         """Whether the last call made a connection, which is not prepared yet."""
-        self._of_servers: dict[tuple[str, str, str | None], Connection] = {}
+        self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self.waits = waits
         share = None
@@ -102,24 +102,22 @@ class Connections:
         return BudgetedRequest(call, parts, budgets, self.recorder.prices()) if budgets else None
 
     def connection(self, call: Call[Any]) -> Connection:
-        route = call.target.route
-        transport = self.settings.transport or route.transport
-        name = route.adapter, transport, call.target.base_url
-        connection = self._of_servers.get(name)
-        if connection is None:
+        transport = self.settings.transport or call.target.route.transport
+        name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
+        if server not in self._servers:
             for target in call.target.servers:
                 # litellm has clients of its own.
                 check_proxy(target.base_url, "litellm" if name[0] == "litellm" else transport)
             check_certificates()
-            connection = self._connections.get(name[:2])
-            if connection is None:
-                most_bytes = self.settings.max_response_bytes
-                connection = when_imported(
-                    lambda: registry.load_connection(name[0]).connect(transport, most_bytes)
-                )
-                self._connections[name[:2]] = connection
-                self._is_new = True
-            self._of_servers[name] = connection
+            self._servers.add(server)
+        connection = self._connections.get(name)
+        if connection is None:
+            most_bytes = self.settings.max_response_bytes
+            connection = when_imported(
+                lambda: registry.load_connection(name[0]).connect(transport, most_bytes)
+            )
+            self._connections[name] = connection
+            self._is_new = True
         return connection
 
     @property

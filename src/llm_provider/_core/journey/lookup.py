@@ -19,7 +19,6 @@ from ..formats import registry
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
-from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large, read_plain
@@ -87,9 +86,8 @@ class LookupEngine:
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
-        settings = self.settings
-        named = request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
-        target = resolve(*named, getattr(request, "endpoint", None))
+        settings, endpoint = self.settings, getattr(request, "endpoint", None)
+        target = settings.find_target(request.model, request.base_url, endpoint)
         if self.adds_headers:
             request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
@@ -191,18 +189,14 @@ class LookupEngine:
             return None
         import asyncio
 
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            from ..runtime.event_loop import running_loop
+        from ..runtime.event_loop import running_loop
 
-            running_loop()  # says what to write
+        here = running_loop()
         if self._remote is None:
             self._remote = self.cache.lease_directory is None
         if self._remote:
             # On a network file system each read may take a message to another machine.
             return await asyncio.to_thread(self.lookup, call)
-        here = asyncio.get_running_loop()
         while (reads := self._reads.get(here, 0)) >= _READS_AT_ONCE:  # noqa: ASYNC110  # one iteration
             await asyncio.sleep(0)
         self._reads[here] = reads = reads + len(call.parts)

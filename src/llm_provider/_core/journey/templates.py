@@ -25,14 +25,13 @@ from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.api_keys import APIKey
 from ..requests.request import describe_prompt
-from ..requests.routing import resolve
 from ..runtime import cassette, clock, randomness
 from ..runtime.frozen import maker_like
 from ..runtime.json_pieces import canonical
 from ..store.entry import key_frame
 from ..types.messages import Message, Prompt
 from ..types.response import Response
-from .call import MAX_REQUEST_BYTES, Call
+from .call import MAX_REQUEST_BYTES, Call, Operation
 from .chat import CHAT
 from .lookup import LookupEngine
 
@@ -145,30 +144,34 @@ _ENOUGH, _MOST = 16, 64
 sets of parameters that an engine remembers."""
 
 
-def prepare_chat(
-    engine: LookupEngine, model: str, prompt: Any, parameters: Any, allowed: Concurrency, function: str
+def prepare_alike(
+    engine: LookupEngine,
+    operation: Operation[Any, Any],
+    model: str,
+    inputs: Any,
+    parameters: Any,
+    allowed: Concurrency,
+    function: str,
 ) -> Call[Any]:
-    """The call of a chat, as `engine.prepare` makes it of a `Request.build`, with the same errors."""
+    """The call that `engine.prepare` makes of what the operation builds. It may come from a template."""
     started, kinds = clock.perf_counter(), tuple(map(type, parameters.values()))
-    if type(model) is not str or not _PLAIN.issuperset(kinds) or cassette.modes:
-        return engine.prepare(CHAT, CHAT.build(model, prompt, parameters, function), allowed)
+    if operation is not CHAT or type(model) is not str or not _PLAIN.issuperset(kinds) or cassette.modes:
+        return engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
     # 1, 1.0 and True are equal, but not as JSON.
     alike = model, allowed, kinds, *parameters.items()
     known = engine.templates.get(alike, 0)
-    if isinstance(known, Template) and (encoded := known.fits(prompt)):
-        call, request, settings = known.call, known.call.request, engine.settings
-        named = model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+    if isinstance(known, Template) and (encoded := known.fits(inputs)):
+        call, request = known.call, known.call.request
         # The environment may have another address now.
-        if resolve(*named, request.endpoint) is call.target:
-            if engine.closed:
-                engine.refuse_closed()
+        if engine.settings.find_target(model, request.base_url, request.endpoint) is call.target:
+            engine.refuse_closed()
             patience, key = call.patience, None if call.cache == "off" else known.key_of(encoded)
-            call = known.fill_in(prompt, started, key)
+            call = known.fill_in(inputs, started, key)
             call.tracks, call.listeners = find_tracks(), engine.events.find()
             call.patience = Patience(patience.seconds, clock.monotonic(), patience.is_default)
             return call
         known = engine.templates[alike] = 0
-    call = engine.prepare(CHAT, CHAT.build(model, prompt, parameters, function), allowed)
+    call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
     if isinstance(known, int) and known >= 0:
         if len(engine.templates) >= _MOST:
             engine.templates.clear()
