@@ -67,7 +67,7 @@ class LookupEngine:
         """Whether the client is closed. A closed client makes no calls."""
         self.events = Events(settings, self.statistics)
         self.templates: dict[Any, Any] = {}
-        """For calls that are alike: their template, or how many there were, or -1 where they have none."""
+        """By what calls have alike, their template, or False; by the hash of it, how many were made."""
         self.loaded: set[tuple[str, str]] = set()
         """The SDKs that are imported, with their transports."""
         self._loading: dict[tuple[str, str], asyncio.Task[None]] = {}

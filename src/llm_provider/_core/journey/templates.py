@@ -158,8 +158,8 @@ def prepare_alike(
     if operation is not CHAT or type(model) is not str or not _PLAIN.issuperset(kinds) or cassette.modes:
         return engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
     # 1, 1.0 and True are equal, but not as JSON.
-    alike = model, allowed, kinds, *parameters.items()
-    known = engine.templates.get(alike, 0)
+    templates, alike = engine.templates, (model, allowed, kinds, *parameters.items())
+    known = templates.get(alike)
     if isinstance(known, Template) and (encoded := known.fits(inputs)):
         call, request = known.call, known.call.request
         # The environment may have another address now.
@@ -170,12 +170,15 @@ def prepare_alike(
             call.tracks, call.listeners = find_tracks(), engine.events.find()
             call.patience = Patience(patience.seconds, clock.monotonic(), patience.is_default)
             return call
-        known = engine.templates[alike] = 0
+        known = None
     call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-    if isinstance(known, int) and known >= 0:
-        if len(engine.templates) >= _MOST:
-            engine.templates.clear()
-        engine.templates[alike] = known + 1 if known < _ENOUGH else _find(engine, call, parameters) or -1
+    if known is None:
+        if len(templates) >= _MOST:
+            templates.clear()
+        # Of what is rarely asked only the hash is kept: a system prompt may be long.
+        count = templates[hash(alike)] = templates.get(hash(alike), 0) + 1
+        if count > _ENOUGH:
+            templates[alike] = _find(engine, call, parameters) or False
     return call
 
 
