@@ -271,6 +271,7 @@ def test_what_the_environment_says_now_is_seen(monkeypatch: pytest.MonkeyPatch) 
             monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", version)
             calls = [asked(client, {}, model="gemini-3.8-flash") for _ in range(MANY)]
             assert all(version in call.encoded.operation.split("/") for call in calls)
+            assert len(templates_of(client)) == 2
         for seed in (1, 1, 2):
             with cassette.using("replay:/nowhere"):
                 assert {asked(client, {"seed": seed}, model="gpt-4.1").cache for _ in range(MANY)} == {"only"}

@@ -14,6 +14,7 @@ plain text is encoded by itself. If no such place is found, so is every prompt.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -24,7 +25,8 @@ import orjson
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.api_keys import APIKey
-from ..requests.request import describe_prompt
+from ..requests.request import Request, describe_prompt
+from ..requests.routing import Target
 from ..runtime import cassette, clock, randomness
 from ..runtime.frozen import maker_like
 from ..runtime.json_pieces import canonical
@@ -47,6 +49,8 @@ class Template:
 
     def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
+        self.destination: tuple[Target, str | None] | None = None
+        """Where it is sent, for single calls."""
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
         self._make_call, self._make_request = maker_like(call), maker_like(call.request)
@@ -136,8 +140,8 @@ def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any
 _PLAIN = {str, int, float, bool, APIKey, type(None)}
 """The types of parameters that are compared. A budget, for example, has a state of its own."""
 
-_READING = {"gemini", "gemini_interactions", "litellm"}
-"""The adapters whose encoding depends on the environment, or on what the program has loaded."""
+_OF_GOOGLE = {"gemini", "gemini_interactions"}
+"""The adapters that read the version of the API from the environment."""
 
 _ENOUGH, _MOST = 16, 64
 """Equal calls before their template is made, which takes as long as it saves for a hundred of them, and the
@@ -161,9 +165,8 @@ def prepare_alike(
     templates, alike = engine.templates, (model, allowed, kinds, *parameters.items())
     known = templates.get(alike)
     if isinstance(known, Template) and (encoded := known.fits(inputs)):
-        call, request = known.call, known.call.request
-        # The environment may have another address now.
-        if engine.settings.find_target(model, request.base_url, request.endpoint) is call.target:
+        call = known.call
+        if _find_destination(engine, call.request) == known.destination:
             engine.refuse_closed()
             patience, key = call.patience, None if call.cache == "off" else known.key_of(encoded)
             call = known.fill_in(inputs, started, key)
@@ -186,7 +189,17 @@ def _find(engine: LookupEngine, call: Call[Any], parameters: Any) -> Template | 
     """The template of calls from which nothing but the prompt and the time will differ; None without one."""
     request = call.request
     own = call.relay, call.deadline, call.encoded.prefix, request.budget, request.token_budget
-    if own.count(None) < len(own) or call.target.route.adapter in _READING or engine.adds_headers:
+    if own.count(None) < len(own) or call.target.route.adapter == "litellm" or engine.adds_headers:
         return None
     build = partial(CHAT.build, request.model, parameters=parameters)
-    return find_template(lambda mark: engine.prepare(CHAT, build(mark), call.concurrency))
+    template = find_template(lambda mark: engine.prepare(CHAT, build(mark), call.concurrency))
+    if template is not None:
+        template.destination = _find_destination(engine, request)
+    return template
+
+
+def _find_destination(engine: LookupEngine, request: Request) -> tuple[Target, str | None]:
+    """What the environment says now: the address, and the version of Google's API."""
+    target = engine.settings.find_target(request.model, request.base_url, request.endpoint)
+    reads = target.route.adapter in _OF_GOOGLE
+    return target, os.environ.get("GOOGLE_GENAI_API_VERSION") if reads else None
