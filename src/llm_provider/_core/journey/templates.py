@@ -95,15 +95,12 @@ class Template:
         for step in self._outer:
             inner[step] = inner = inner[step].copy()
         inner[self._last] = prompt
-        return self._make_call(
-            request=self._make_request(messages=(*self._before, {**self._message, "content": prompt})),
-            encoded=self._make_encoded(payload=payload),
-            body=b"".join((self._prefix, orjson.dumps(prompt), self._suffix)),
-            started=started,
-            first_key=key,
-            tracks=call.tracks,
-            metadata=call.metadata,
-        )
+        request = self._make_request(messages=(*self._before, {**self._message, "content": prompt}))
+        encoded = self._make_encoded(payload=payload)
+        body = b"".join((self._prefix, orjson.dumps(prompt), self._suffix))
+        filled = self._make_call(request=request, encoded=encoded, body=body, started=started, first_key=key)
+        filled.tracks, filled.metadata = call.tracks, call.metadata
+        return filled
 
 
 def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
@@ -139,9 +136,6 @@ def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any
 
 _PLAIN = {str, int, float, bool, APIKey, type(None)}
 """The types of parameters that are compared. A budget, for example, has a state of its own."""
-
-_OF_GOOGLE = {"gemini", "gemini_interactions"}
-"""The adapters that read the version of the API from the environment."""
 
 _ENOUGH, _MOST = 16, 64
 """Equal calls before their template is made, which takes as long as it saves for a hundred of them, and the
@@ -201,5 +195,5 @@ def _find(engine: LookupEngine, call: Call[Any], parameters: Any) -> Template | 
 def _find_destination(engine: LookupEngine, request: Request) -> tuple[Target, str | None]:
     """What the environment says now: the address, and the version of Google's API."""
     target = engine.settings.find_target(request.model, request.base_url, request.endpoint)
-    reads = target.route.adapter in _OF_GOOGLE
-    return target, os.environ.get("GOOGLE_GENAI_API_VERSION") if reads else None
+    is_google = target.route.adapter.startswith("gemini")
+    return target, os.environ.get("GOOGLE_GENAI_API_VERSION") if is_google else None
