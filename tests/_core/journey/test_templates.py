@@ -7,6 +7,8 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from llm_provider._core.requests.routing import ROUTES, Target
 from llm_provider._core.runtime import cassette
 from llm_provider._core.types.messages import Prompt
 from llm_provider._features.hosts.compatible_hosts import HOSTS
+from llm_provider.simulator import Simulator
 
 MODELS = {
     "openai": "gpt-6.1-sol",
@@ -287,3 +290,19 @@ def test_few_sets_of_parameters_are_remembered_and_only_those_of_many_calls() ->
         for number in range(MANY):
             asked(client, {}, f"{number}")
         assert len(templates_of(client)) == 1
+
+
+def test_threads_share_a_template_and_a_new_client_finds_their_answers(
+    simulator: Simulator, own_cache: Path
+) -> None:
+    prompts = [f"Repeat: {number}" for number in range(4 * MANY)]
+    with Client(cache_dir=own_cache) as client, ThreadPoolExecutor(4) as threads:
+        ask = functools.partial(client.call, MODEL, user="a")
+        answers = list(threads.map(ask, prompts))
+        assert len(templates_of(client)) == 1
+        assert [answer.prompt for answer in answers] == prompts
+        assert len({answer.cache_keys for answer in answers}) == len(prompts)
+    with Client(cache_dir=own_cache, cache="only") as other:
+        for answer in answers[:2]:
+            assert other.call(MODEL, answer.prompt, user="a").text == answer.text
+    assert simulator.ledger().requests == len(prompts)
