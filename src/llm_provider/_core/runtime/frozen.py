@@ -18,11 +18,12 @@ from ..json_values import JSONObject
 T = TypeVar("T")
 
 
-def quick_maker(frozen: type[T]) -> type[T]:
+def quick_maker(frozen: type[T], *, computes: bool = True) -> type[T]:
     """A function that makes instances of a frozen dataclass with slots, as its class does with keywords.
 
     The class calls `object.__setattr__` for each field. This function makes an instance of an open class with
-    the same slots, assigns the fields, and changes its class before other code sees it.
+    the same slots, assigns the fields, and changes its class before other code sees it. If it computes no
+    fields, it takes those too.
     """
     # A frozen base has both methods of its own. A generic class needs the base Generic, and `type` needs its
     # original form for it.
@@ -30,8 +31,8 @@ def quick_maker(frozen: type[T]) -> type[T]:
     names |= {name: vars(frozen)[name] for name in ("__slots__", "__orig_bases__") if name in vars(frozen)}
     opened = type(f"_Open{frozen.__name__}", frozen.__bases__, names)
     scope: JSONObject = {"frozen": frozen, "opened": opened, "new": object.__new__, "absent": object()}
-    parameters, assignments = [], []
-    for name, entry in ((entry.name, entry) for entry in fields(cast("Any", frozen)) if entry.init):
+    every, parameters, assignments = fields(cast("Any", frozen)), [], []
+    for name, entry in ((entry.name, entry) for entry in every if entry.init or not computes):
         made = entry.default_factory is not MISSING
         scope[f"default_{name}"] = scope["absent"] if made else entry.default
         scope[f"make_{name}"] = entry.default_factory
@@ -44,7 +45,7 @@ def quick_maker(frozen: type[T]) -> type[T]:
         "    self = new(opened)",
         *assignments,
         "    self.__class__ = frozen",
-        *["    self.__post_init__()"] * hasattr(frozen, "__post_init__"),
+        *["    self.__post_init__()"] * (computes and hasattr(frozen, "__post_init__")),
         "    return self",
     ]
     exec("\n".join(lines), scope)  # noqa: S102 -- the source holds names of fields only, as in dataclasses
@@ -52,7 +53,7 @@ def quick_maker(frozen: type[T]) -> type[T]:
 
 
 def maker_like(example: T) -> Callable[..., T]:
-    """A quick maker whose defaults are the fields of `example`."""
+    """A quick maker whose defaults are the fields of `example`, and those that it computes."""
     make = cast("FunctionType", _cached_maker(cast("Any", type(example))))
     # Python looks the defaults of keyword-only parameters up one by one, which takes twice as long.
     code = make.__code__.replace(co_argcount=make.__code__.co_kwonlyargcount, co_kwonlyargcount=0)
@@ -60,7 +61,7 @@ def maker_like(example: T) -> Callable[..., T]:
     return FunctionType(code, make.__globals__, argdefs=values)
 
 
-_cached_maker = functools.cache(quick_maker)
+_cached_maker = functools.cache(functools.partial(quick_maker, computes=False))
 
 
 def read_old_state(self: Any, state: Sequence[object]) -> None:
