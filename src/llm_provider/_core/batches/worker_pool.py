@@ -324,7 +324,7 @@ class LiveWork:
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)
-            if 2 * len(self._finished) + 1 >= self.max_in_flight or not self._waiting:
+            if len(self._finished) >= max(1, self.max_in_flight // 2) or not self._waiting:
                 self._hand_over()
             elif self._timer is None:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
