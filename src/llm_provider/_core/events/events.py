@@ -156,8 +156,8 @@ class Events:
         return self._observer
 
     def find(self) -> tuple[Listener, ...]:
-        """Who listens to a call that is made now: the log may be on, or OpenTelemetry's SDK loaded."""
-        if not (SDK in sys.modules or is_logging(logging.INFO)) or self._observer in self.listeners:
+        """Who listens to a call that is made while the log is on, or OpenTelemetry's SDK is loaded."""
+        if self._observer in self.listeners:
             return self.listeners
         logs = is_logging(logging.INFO)
         if logs or self._settings.telemetry is not False:

@@ -10,15 +10,17 @@ import contextlib
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, UnknownModelError, cite
-from ..events.events import Events, tell_lookup
+from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
+from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large, read_plain
@@ -86,8 +88,9 @@ class LookupEngine:
         started = clock.perf_counter()
         if self.closed:
             self.refuse_closed()
-        settings, endpoint = self.settings, getattr(request, "endpoint", None)
-        target = settings.find_target(request.model, request.base_url, endpoint)
+        settings = self.settings
+        named = request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+        target = resolve(*named, getattr(request, "endpoint", None))
         if self.adds_headers:
             request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
@@ -127,7 +130,7 @@ class LookupEngine:
             upstream=request.options.get("upstream")
             if request.options
             else getattr(request, "upstream", None),
-            listeners=self.events.find(),
+            listeners=self.find_listeners(),
         )
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
@@ -138,6 +141,10 @@ class LookupEngine:
         if target.provider == "litellm" and target.base_url is None and call.cache != "only":
             self._check_provider(call)
         return call
+
+    def find_listeners(self) -> tuple[Any, ...]:
+        """Who listens to a call that is made now."""
+        return self.events.find() if SDK in modules or is_logging(20) else self.events.listeners
 
     def _check_provider(self, call: Call[Any]) -> None:
         """Raise `UnknownModelError` if no host and no provider of litellm has the prefix of the model."""

@@ -164,7 +164,7 @@ def prepare_alike(
             engine.refuse_closed()
             patience, key = call.patience, None if call.cache == "off" else known.key_of(encoded)
             call = known.fill_in(inputs, started, key)
-            call.tracks, call.listeners = find_tracks(), engine.events.find()
+            call.tracks, call.listeners = find_tracks(), engine.find_listeners()
             call.patience = Patience(patience.seconds, clock.monotonic(), patience.is_default)
             return call
         known = None
