@@ -378,7 +378,7 @@ def test_nothing_that_was_put_into_a_database_runs(
         lambda: sum(number for (number,) in reader.fetch(COUNT)) in range(5),
         lambda: reader.fetch(CHECK) != [],
         lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
-        lambda: writer.delete(["key-0000"], PATIENCE) is None,
+        lambda: writer.delete([("key-0000",)], PATIENCE) is None,
         lambda: (
             {(key, value) for batch in rescue(folder) for key, value, _ in batch}
             <= {*before.items(), ("key-0009", b"value-9")}

@@ -396,9 +396,9 @@ class Writer(_File):
         if identity_of(self._path) != self.identity:
             raise ReplacedFileError(f"{self._path} was deleted or replaced while it was open")
 
-    def delete(self, keys: Sequence[str], patience: float) -> None:
+    def delete(self, keys: Sequence[tuple[str]], patience: float) -> None:
         """Delete rows in one transaction; `sqlite3.Error` if they are not deleted."""
-        self._transact(_DELETE, [(key,) for key in keys], patience)
+        self._transact(_DELETE, keys, patience)
 
     def _transact(self, statement: str, rows: Sequence[tuple[object, ...]], patience: float) -> None:
         writer = self._connection or self._open(patience)
