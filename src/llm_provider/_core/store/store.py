@@ -241,7 +241,7 @@ class Store:
             for index, part in shards.items():
                 # A shard that stays locked delays one batch of writes, and further ones hardly.
                 # In tenths of a second: a new one costs the writer a statement that SQLite parses.
-                left = 0.0 if index in self._stuck else round(deadline - clock.monotonic(), 1)
+                left = 0.0 if index in self._stuck else int(10 * (deadline - clock.monotonic())) / 10
                 try:
                     self._change_shard(writers[index], change, part, max(left, _IMPATIENCE))
                     self._stuck.discard(index)
