@@ -193,17 +193,16 @@ class LookupEngine:
         import asyncio
 
         try:
-            asyncio.get_running_loop()
+            here = asyncio.get_running_loop()
         except RuntimeError:
             from ..runtime.event_loop import running_loop
 
-            running_loop()  # says what to write
+            here = running_loop()  # says what to write
         if self._remote is None:
             self._remote = self.cache.lease_directory is None
         if self._remote:
             # On a network file system each read may take a message to another machine.
             return await asyncio.to_thread(self.lookup, call)
-        here = asyncio.get_running_loop()
         while (reads := self._reads.get(here, 0)) >= _READS_AT_ONCE:  # noqa: ASYNC110  # one iteration
             await asyncio.sleep(0)
         self._reads[here] = reads = reads + len(call.parts)
