@@ -1,12 +1,13 @@
 import contextlib
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm_provider import Client, Ledger, ModelDriftError, ModelDriftWarning
@@ -44,6 +45,36 @@ def test_fingerprints_that_take_turns_are_no_change_and_replaced_ones_are_one(
     assert count_changes(served, replaced) == [ENOUGH - 1]
     assert not count_changes(served, replaced)
     assert not count_changes(served, later[: ENOUGH - 1], host="another host")
+
+
+RUNS = st.tuples(
+    st.sampled_from((MODEL, MODEL + OLD, MODEL + NEW)),
+    st.sampled_from(
+        ({}, {"fingerprint": "fp_a"}, {"fingerprint": "fp_b"}, {"fingerprint": "a", "host": "h"})
+    ),
+    st.integers(min_value=1, max_value=ENOUGH + 2),
+)
+
+
+@given(st.lists(RUNS, max_size=12), st.booleans())
+@example([(MODEL + OLD, {}, 1), (MODEL + NEW, {}, 1), (MODEL + OLD, {}, 1)], True)
+def test_answers_that_are_skipped_as_settled_change_nothing(
+    runs: list[tuple[str, dict[str, str], int]], keep: bool
+) -> None:
+    every, some, seen, skipped = Served(), Served(), Counter[object](), 0
+    for model, who, times in runs:
+        answered = Answered(ALIAS, model, who)
+        for _ in range(times):
+            change, marks = every.compare(answered, keep=keep), (model, *who.items())
+            seen[marks] += 1
+            if some.settled.get(ALIAS) == marks:
+                skipped += 1
+                assert change is None
+            else:
+                assert some.compare(answered, keep=keep, marks=marks) == change
+    assert every.last == some.last
+    enough = any(number > ENOUGH + 2 for number in seen.values())
+    assert skipped or not enough or not keep or len(seen) > 1
 
 
 def test_an_identifier_of_each_answer_and_a_named_snapshot_are_no_change() -> None:

@@ -1,7 +1,9 @@
 """The lines of a prices file, and the checks they pass. Golden pairs have bad rows and headers."""
 
+import random
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,12 @@ from llm_provider._core.money.price_rows import (
     PriceFile,
     PriceRow,
     PriceWarning,
+    bill,
     check,
     is_date,
 )
+from llm_provider._core.money.pricing import PriceTable
+from llm_provider._core.types.usage import COUNTS, Usage
 
 SHORT = (
     "provider", "model", "variant", "min_input_tokens",
@@ -82,3 +87,58 @@ def test_any_text_in_a_cell_is_either_taken_as_written_or_skipped(column: int, t
         value = row[column]
         written = format(value, "f") if isinstance(value, Decimal) else str(value)
         assert ("" if value is None else written) == text
+
+
+def test_every_row_bills_each_token_and_fee_once() -> None:
+    """The prices times the counts, as fractions, of usages drawn by seed. Some contradict themselves."""
+    draw, known = random.Random(8), 0
+    for shipped in PriceTable.load():
+        for number in range(4):
+            row = shipped._replace(request=shipped.request or draw.choice((None, Decimal("0.25"))))
+            few = {name for name in COUNTS if draw.random() < draw.choice((0.2, 0.8))}
+            counts = {name: draw.choice((0, 1, 7, 1_000, 123_456)) for name in few}
+            if number % 4:
+                # Parts that fit into their totals, and few of what has no price in most rows.
+                rare = ("cache_", "image", "audio", "web", "unpriced")[number % 2 :]
+                counts = {name: 0 if name.startswith(rare) else count for name, count in counts.items()}
+                counts |= {"input_tokens": 10**6, "output_tokens": 10**6}
+            usage, requests = Usage(**counts), draw.choice((1, 3))
+            columns = _divide(row, usage)
+            missing = [name for name, count in columns.items() if count and getattr(row, name) is None]
+            billed = bill(row, usage, requests)
+            if usage.unpriced_tools or missing or min(columns.values()) < 0:
+                assert isinstance(billed, str), (row, usage)
+                continue
+            by_hand = Fraction(row.request or 0) * requests / 1_000
+            for name, count in columns.items():
+                each = Fraction(getattr(row, name) or 0)
+                by_hand += each * count / (1_000 if name == "web_search" else 1_000_000)
+            assert Fraction(billed) == by_hand, (row, usage)
+            known += 1
+            digits = billed.as_tuple()
+            assert digits.exponent == 0 or (digits.exponent < 0 and digits.digits[-1])
+    assert known > 5_000
+
+
+def _divide(row: PriceRow, usage: Usage) -> dict[str, int]:
+    """What each column bills: a part with a price of its own is not billed with the whole."""
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+    long = usage.cache_write_1h_input_tokens + usage.cache_write_12h_input_tokens
+    audio = usage.audio_input_tokens - usage.cache_read_audio_input_tokens
+    parts = {
+        "input_audio": audio, "input_image": usage.image_input_tokens,
+        "cache_read_audio": usage.cache_read_audio_input_tokens,
+        "output_reasoning": usage.reasoning_output_tokens,
+        "output_audio": usage.audio_output_tokens, "output_image": usage.image_output_tokens,
+    }  # fmt: skip
+    own = {name: count for name, count in parts.items() if getattr(row, name) is not None}
+    return own | {
+        "input": usage.input_tokens - read - written - own.get("input_audio", 0) - own.get("input_image", 0),
+        "cache_read": read - own.get("cache_read_audio", 0),
+        "cache_write": written - long,
+        "cache_write_1h": usage.cache_write_1h_input_tokens,
+        "cache_write_12h": usage.cache_write_12h_input_tokens,
+        "output": usage.output_tokens
+        - sum(count for name, count in own.items() if name.startswith("output")),
+        "web_search": usage.web_searches,
+    }

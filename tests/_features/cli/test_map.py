@@ -252,18 +252,16 @@ def test_the_answers_that_were_bought_before_an_interrupt_have_their_rows(
         process.wait(60)
     rows, bought = records(target), Ledger.read(ledger)
     paid = [row for row in rows if row["cached"] not in (True, "true")]
-    assert bought.requests > 50
-    # One may arrive, or change its owner, in the moment of the count. Without the count 10 of 85 had no row.
-    assert abs(len(paid) - bought.requests) <= 1
+    assert len(paid) == bought.requests > 50
     of_rows, of_ledger = (
         json.loads(run("usage", str(path), "--json").out)["total"] for path in (target, ledger)
     )
-    for name in ("requests", "spent", "output_tokens") if len(paid) == bought.requests else ():
+    for name in ("requests", "spent", "output_tokens"):
         assert of_rows[name] == pytest.approx(of_ledger[name], abs=1e-12), name
     simulator.configure(None)
     assert run(*words).code == 0
     hits = [int(row["index"]) for row in records(target) if row["cached"] in (True, "true")]
-    assert sum(index % 10 not in (8, 9) for index in hits) <= 1
+    assert all(index % 10 in (8, 9) for index in hits)
 
 
 def test_an_interrupt_takes_no_answer_that_is_too_old(

@@ -107,7 +107,9 @@ class Lane:
         self.answered = 0
         """Inputs whose answers were handed out."""
         self.unanswered: dict[int, Call[Response]] = {}
-        """The calls whose results were not handed out yet."""
+        """The calls whose results were not handed out yet, or that the user is getting just now."""
+        self.handed_out: int | None = None
+        """The index of the last result, which `answered` counts."""
         self.feed: ThreadFeed | TaskFeed | None = None
         """Reads the inputs aside, if any."""
         self.awaited = 0
@@ -205,7 +207,7 @@ class Lane:
                 self.outstanding, self.error = 0, cast("BaseException | None", result)
                 return
             self.outstanding -= 1
-            del self.unanswered[index]
+            self.handed_out = index
             self.answered += isinstance(result, PaidResult)
             if isinstance(result, (BudgetExceededError, TooManyErrorsError)):
                 self._refused += 1
@@ -214,6 +216,8 @@ class Lane:
             if not isinstance(result, (PaidResult, LLMError)):
                 raise cast("BaseException", result)
             yield index, result
+            # An interrupt on the way to the user loses no result: until here it counts as one that came late.
+            del self.unanswered[index]
         self.exhausted = self.exhausted or self._refused >= self._enough
 
     def cancel(self) -> None:
@@ -307,7 +311,7 @@ class Driver:
         answers, count, until = self.lanes[0].work.stored, 0, clock.monotonic() + COUNTING_SECONDS
         if answers.cache not in READING:
             return 0, True
-        answers.settle()
+        answers.settle(*(lane.work for lane in self.lanes))
         for lane in self.lanes:
             inputs: Any = lane.inputs
             unread: Iterator[Any] = iter(())
@@ -315,12 +319,12 @@ class Driver:
                 # They can be read again.
                 unread = itertools.islice(inputs, lane.read, None)
             late: Any = getattr(inputs, "answered_late", None)
-            for index, each in itertools.chain(lane.unanswered.items(), zip(itertools.repeat(None), unread)):
+            for index, each in itertools.chain(lane.unanswered.items(), zip(itertools.repeat(-1), unread)):
                 if lane.work.stored.prepare is None or clock.monotonic() > until:
                     return count, False
                 is_stored = lane.work.stored.has(each)
-                count += is_stored
-                if is_stored and late is not None and index is not None:
+                count += is_stored and index != lane.handed_out
+                if is_stored and late is not None and index >= 0:
                     late[index - lane.offset] = lane.work.stored.read(each)
         return count, True
 

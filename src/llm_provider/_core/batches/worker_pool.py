@@ -48,7 +48,7 @@ COUNTING_SECONDS = 2.0
 """Longest time for looking up inputs after an interrupt. A hundred thousand inputs take some ten seconds."""
 
 _SETTLING_SECONDS = 0.02
-"""Turns of the loop in which cancelled calls end. After these, nothing new is stored."""
+"""Turns of the loop in which cancelled calls end, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,18 @@ class StoredAnswers:
     prepare: Callable[[Any], Call[Any]] | None = None
     """The call of an input; None for calls of several rounds, where entries do not tell the last one."""
 
-    def settle(self) -> None:
-        """Wait until cancelled calls have ended and their answers are written."""
+    def settle(self, *works: Any) -> None:
+        """Wait until cancelled calls, all those of these works, have ended and their answers are written."""
+
+        async def wait_for_ends() -> None:
+            await asyncio.sleep(_SETTLING_SECONDS)
+            # On a busy machine the sleep is one turn of the loop, and a call with followers needs several.
+            if tasks := [task for work in works for task in getattr(work, "tasks", ())]:
+                await asyncio.wait(tasks, timeout=COUNTING_SECONDS)
+
         with contextlib.suppress(RuntimeError, TimeoutError):  # the loop is closed, or too busy
             loop = event_loop.current().loop
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(_SETTLING_SECONDS), loop).result(COUNTING_SECONDS)
+            asyncio.run_coroutine_threadsafe(wait_for_ends(), loop).result(COUNTING_SECONDS)
         self.engine.cache.flush()
 
     def count_parts(self, call: Call[Any]) -> int:
@@ -233,7 +240,8 @@ class LiveWork:
     _background: event_loop.BackgroundLoop = field(init=False)
     _gate: PrefixGate | None = field(default=None, init=False)
     _waiting: deque[tuple[int, Call[Response]]] = field(default_factory=deque, init=False)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    """The workers, on the background loop."""
     _finished: Finished = field(default_factory=list, init=False)
     _timer: asyncio.TimerHandle | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
@@ -287,18 +295,18 @@ class LiveWork:
             return
         self._waiting.append((index, call))
         # More calls than requests run at the same time, as some back off or are stored.
-        if len(self._tasks) < self.max_in_flight + self.max_in_flight // 4 + 8:
+        if len(self.tasks) < self.max_in_flight + self.max_in_flight // 4 + 8:
             task = self._background.loop.create_task(self._serve(), context=self._context.copy())
-            self._tasks.add(task)
+            self.tasks.add(task)
             # For a task that is cancelled before its first step.
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self.tasks.discard)
 
     def _stop(self) -> None:
         self._stopped = True
         # Calls that wait at the gate end here too: `_take` takes none of them any more. Their memory is that
         # of the gate, which ends with this object.
         self._waiting.clear()
-        for task in self._tasks:
+        for task in self.tasks:
             self.cancel_task(task)
 
     async def _serve(self) -> None:
@@ -330,7 +338,7 @@ class LiveWork:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
         # The done callback runs one event-loop iteration later. A call that arrives before it would start no
         # worker, and none of the others would look for calls again.
-        self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
+        self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     def _hand_over(self) -> None:
         if self._timer is not None:

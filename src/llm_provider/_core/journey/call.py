@@ -296,8 +296,8 @@ class Call(Generic[T]):
         identity = self.operation.identity
         body, draw = (self.body, part) if identity is None else identity(self, part)
         target, encoded, model = self.target, self.encoded, self.request.model
-        url = target.url_in_key
-        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model)
+        url, known = target.url_in_key, encoded.payload if identity is None else None
+        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model, known)
 
     def key_fields(self) -> JSONObject:
         """The part of the key that does not depend on the payload."""

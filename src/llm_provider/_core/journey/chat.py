@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -225,13 +226,16 @@ class Chat(Operation[Request, Response]):
             dropped=call.encoded.dropped,
             schema_in_prompt=structure is not None and structure.in_prompt,
             prompt=describe_prompt(call.request.messages),
-            origins=tuple([sample.answer.origin for sample in samples]),
-            cache_keys=tuple([sample.answer.key for sample in samples]),
+            origins=tuple(map(_origin, samples)),
+            cache_keys=tuple(map(_key, samples)),
             stored_usages=stored_usages,
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
         return tuple(self.result(call, samples).samples)
+
+
+_origin, _key = map(operator.attrgetter, ("answer.origin", "answer.key"))
 
 
 def _mark_cut(target: Target, answer: Answer) -> None:

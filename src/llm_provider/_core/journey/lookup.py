@@ -196,9 +196,12 @@ class LookupEngine:
             return None
         import asyncio
 
-        from ..runtime.event_loop import running_loop
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            from ..runtime.event_loop import running_loop
 
-        here = running_loop()
+            here = running_loop()  # says what to write
         if self._remote is None:
             self._remote = self.cache.lease_directory is None
         if self._remote:

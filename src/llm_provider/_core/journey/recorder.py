@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import doors
 from ..errors import ModelDriftError, cite
 from ..formats.protocol import AnyAnswer, Iteration
-from ..formats.shared.payload import SERVICE_TIER, find_tier, read_fields
+from ..formats.shared.payload import SERVICE_TIER, find_marks, find_tier, read_fields
+from ..formats.shared.replies import same
 from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
 from ..money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
@@ -98,11 +99,15 @@ class CostRecorder:
         answer = sample.answer
         if RETIRING or not call.target.custom_base_url:
             doors.retirements.warn_of_retirement(call.target, (call.target.model, answer.model))
-        names, strict = self._names_of(call, answer, batch), self._is_strict(call)
-        who = _describe_origin(call, answer)
-        if answer.model is not None:
-            answered = Answered(names.alias, names.key.served, who)
-            sample.change = self._served.compare(answered, keep=not strict)
+        names = self._names_of(call, answer, batch)
+        marks = find_marks(answer.model, answer.reply, answer.origin)
+        settled, strict, who = self._served.settled.get(names.alias), False, None
+        # Beside what a change needs, only the file and listeners take who answered.
+        if settled is None or self._file is not None or call.listeners or not same(settled, marks):
+            strict, who = self._is_strict(call), _describe_origin(call, answer)
+            if answer.model is not None:
+                answered = Answered(names.alias, names.key.served, who)
+                sample.change = self._served.compare(answered, keep=not strict, marks=marks)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
@@ -304,10 +309,11 @@ RETIRING: dict[tuple[str, str], str] = {}
 warning of a model takes it out."""
 
 
-def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more: Any) -> Charge:
+def _add_charge(
+    call: Call[Any], cost: Decimal | str, usage: Usage | None, source: CostSource, at_most: Decimal | None
+) -> Charge:
     """Count a request with its USD, or with the reason why they are not known, and warn of that once."""
     usd, unknown = (None, cost) if isinstance(cost, str) else (cost, None)
-    source, at_most = more
     charge = Charge(usd, usage, source, unknown, at_most)
     if not call.sent.is_reported:
         call.sent.charges += (charge,)

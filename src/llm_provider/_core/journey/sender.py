@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -61,15 +61,9 @@ if TYPE_CHECKING:
     from .sent_requests import EarlyStop
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Sending(Arrival):
-    """The requests so far for some parts of a call, and the present one, with its outcome."""
+class Progress:
+    """How far the requests for some parts of a call have come. Most of them need few of these attributes."""
 
-    sender: Sender
-    parts: Sequence[int]
-    selection: KeySelection
-    spending: BudgetedRequest | None
-    tokens: float
     queue: float = 0.0
     """Seconds before all requests."""
     failed: int = 0
@@ -92,7 +86,7 @@ class Sending(Arrival):
     """The body before its beginning was replaced."""
 
     # The present request.
-    ticket: Ticket = field(init=False)
+    ticket: Ticket
     hold: Hold | None = None
     """Its money; None without a budget."""
     waited: float = 0.0
@@ -108,6 +102,17 @@ class Sending(Arrival):
     answer: AnyAnswer | None = None
     received: bytes = b""
     """The body of the answer."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sending(Arrival, Progress):
+    """The requests so far for some parts of a call, and the present one, with its outcome."""
+
+    sender: Sender
+    parts: Sequence[int]
+    selection: KeySelection
+    spending: BudgetedRequest | None
+    tokens: float
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
@@ -266,14 +271,11 @@ class Sending(Arrival):
 
     def _read_unasked_stream(self) -> Any:
         """The reply of a server that streams though nobody asked it to; None if `received` is a reply."""
-        begun, ended = (
-            self.received.startswith((b"data:", b"event:")),
-            self.received[-20:].rstrip().endswith(DONE),
-        )
-        if ended and not begun:
-            # One has the whole answer before the end of a stream, which is not stored.
-            self.received = self.received[: self.received.rindex(b"data:")]
-        if not begun:
+        received = self.received
+        if not received.startswith((b"data:", b"event:")):
+            if received[-20:].rstrip().endswith(DONE):
+                # One has the whole answer before the end of a stream, which is not stored.
+                self.received = received[: received.rindex(b"data:")]
             return None
         assembler: Any = self.call.adapter.assembler(self.call.encoded)
         feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
@@ -306,7 +308,7 @@ class Sending(Arrival):
             self.hold.count_worst_case()
 
     def _take_answer(self) -> Sample:
-        call, selection, answer = self.call, self.selection, self.answer
+        call, selection, answer, scope = self.call, self.selection, self.answer, self.selection.scope
         assert answer is not None
         sample = Sample(
             answer, self.received, cached=False, queue=self.queue, sending=self.seconds,
@@ -318,9 +320,9 @@ class Sending(Arrival):
         if answer.cost is None and self.headers and self.emit is None:
             answer.cost = cost_in_headers(self.headers)
         tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
-        if selection.scope.limits is not None and answer.usage is not None:
-            selection.scope.limits.charge(self.ticket, answer.usage.total_tokens)
-        selection.scope.record_end(self.ticket, None, tokens=tokens)
+        if scope.limits is not None and answer.usage is not None:
+            scope.limits.charge(self.ticket, answer.usage.total_tokens)
+        scope.record_end(self.ticket, None, tokens=tokens)
         if selection.slots is selection:
             selection.record_answer()
         call.sent.end()
@@ -473,9 +475,7 @@ class Sender(Connections):
             raise error.with_traceback(None) from None
         if request.extra_body and emit is None and call.encoded.payload.get("background") is True:
             doors.background.refuse_raw_field(call)
-        timeouts = self.settings.timeout
-        if request.timeout is not None:
-            timeouts = request.timeout.over(timeouts)
+        timeouts = self.settings.timeout if limits is None else limits.over(self.settings.timeout)
         spending = self.budget(call, parts) if call.exchange.billed else None
         sending = Sending(
             encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,

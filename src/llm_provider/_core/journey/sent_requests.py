@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError, TooManyErrorsError
@@ -53,14 +53,13 @@ class Charge(NamedTuple):
     """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
-@dataclass(slots=True, eq=False)
+_usd, _usage, _source = map(operator.attrgetter, ("usd", "usage", "source"))
+
+
 class SentRequests(Departure):
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     failures: tuple[FailedAttempt, ...] = ()
-    charges: tuple[Charge, ...] = ()
-    parts: tuple[SentRequests, ...] = ()
-    """Requests that count here too, such as those for each of several samples."""
     heir: SentRequests | None = None
     """The requests of the call that has taken these over. They count there alone."""
     problem: str = ""
@@ -73,6 +72,11 @@ class SentRequests(Departure):
     """The samples of the call that the request under way asks for."""
     is_too_late: bool = False
     """Whether the last failure was not sent again because of the deadline of this call."""
+
+    def __init__(self, charges: tuple[Charge, ...] = (), parts: tuple[SentRequests, ...] = ()) -> None:
+        self.charges = charges
+        self.parts = parts
+        """Requests that count here too, such as those for each of several samples."""
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""
@@ -99,7 +103,7 @@ class SentRequests(Departure):
     @property
     def cost(self) -> float | None:
         """USD that the requests cost; None if the cost of one is not known, as while it is under way."""
-        return None if self.under_way else cost_of([charge.usd for charge in self.charges])
+        return None if self.under_way else cost_of(list(map(_usd, self.charges)))
 
     @property
     def cost_bounds(self) -> CostBounds | None:
@@ -119,8 +123,7 @@ class SentRequests(Departure):
         """
         cost, source, unknown, bounds = self.cost, None, None, None
         if cost is not None:
-            sources = [charge.source for charge in self.charges]
-            source = min(sources, key=_LEAST_CERTAIN_FIRST.index, default=None)
+            source = min(map(_source, self.charges), key=_LEAST_CERTAIN_FIRST.index, default=None)
         else:
             bounds = self.cost_bounds
             unknown = (
@@ -133,13 +136,13 @@ class SentRequests(Departure):
     @property
     def usage(self) -> Usage | None:
         """The usage that the provider reported for the requests; None if it reported none."""
-        known = [charge.usage for charge in self.charges if charge.usage is not None]
+        known = list(filter(None, map(_usage, self.charges)))
         return sum(known[1:], known[0]) if known else None
 
     def usage_with(self, samples: Sequence[Any]) -> Usage:
         """The usage of these requests, and of the samples that came from elsewhere."""
-        usages = [sample.answer.usage for sample in samples if sample.cached]
-        known = [usage for usage in (self.usage, *usages) if usage is not None]
+        stored = [sample.answer.usage for sample in samples if sample.cached]
+        known = list(filter(None, (*map(_usage, self.charges), *stored)))
         return sum(known[1:], known[0]) if known else Usage()
 
     def write_to(self, error: LLMError) -> None:

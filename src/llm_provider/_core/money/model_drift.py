@@ -128,6 +128,11 @@ class Fingerprints:
         text = f"the last {ENOUGH} answers had the fingerprint {now}, and those before {before}"
         return Change(before, now, f"{text}: the provider has changed its machines or their settings")
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the fingerprint of the last update changes nothing if it comes again."""
+        return self._seen > ENOUGH and not self._new
+
     def _learn(self, names: set[str]) -> None:
         self._known = self._known | names if len(self._known) < _MOST_KNOWN else set(names)
         self._new, self._row = set(), 0
@@ -139,6 +144,8 @@ class Served:
     def __init__(self, before: Iterable[Answered] = ()) -> None:
         self.last: dict[Alias, str] = {}
         """The names with which the next answers are compared."""
+        self.settled: dict[Alias, object] = {}
+        """The marks of the last answer, where another one with equal marks changes nothing."""
         self._fingerprints: dict[tuple[Alias, str], Fingerprints] = {}
         self._reported: set[tuple[Alias, frozenset[str]]] = set()
         for answered in before:
@@ -147,18 +154,23 @@ class Served:
                 self.last[answered.alias] = name
             self._compare_fingerprints(answered, fingerprint, keep=not answered.refused)
 
-    def compare(self, answered: Answered, *, keep: bool) -> Change | None:
-        """The change that an answer shows. Further answers are compared with it then if `keep`."""
+    def compare(self, answered: Answered, *, keep: bool, marks: object = None) -> Change | None:
+        """The change that an answer shows. Further answers are compared with it then if `keep`.
+
+        Answers with equal `marks` have equal identities, and come from the same host.
+        """
         name, fingerprint = answered.identity
+        self.settled[answered.alias] = None
         before = self.update(answered.alias, name, keep=keep)
         if before is None:
-            return self._compare_fingerprints(answered, fingerprint, keep=keep)
+            return self._compare_fingerprints(answered, fingerprint, keep=keep, marks=marks)
         return Change(before, name, f"it was answered by {name}, and before by {before}: {CHANGED}")
 
     def _compare_fingerprints(
-        self, answered: Answered, fingerprint: str | None, *, keep: bool
+        self, answered: Answered, fingerprint: str | None, *, keep: bool, marks: object = None
     ) -> Change | None:
         if fingerprint is None:
+            self.settled[answered.alias] = marks
             return None
         # Each host behind a router has its own.
         host = answered.alias, answered.who.get("host", "")
@@ -167,7 +179,9 @@ class Served:
             if len(self._fingerprints) >= _MOST_REPORTED:
                 return None
             known = self._fingerprints[host] = Fingerprints()
-        return known.update(fingerprint, keep=keep)
+        change = known.update(fingerprint, keep=keep)
+        self.settled[answered.alias] = marks if known.is_settled else None
+        return change
 
     def update(self, alias: Alias, served: str, *, keep: bool) -> str | None:
         """The model that served before, if another one does now, which replaces it if `keep`; else None."""

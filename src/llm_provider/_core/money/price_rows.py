@@ -1,19 +1,23 @@
-"""The rows of a prices file (docs/prices.md): their columns, and the checks that every line has to pass."""
+"""The rows of a prices file (docs/prices.md): their columns, the checks of a line, and what a row bills."""
 
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import re
 import time
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..runtime import clock
+from ..runtime.exact_decimal import exact, plain, total
 from ..runtime.files import read_text
 from ..runtime.warning import warn_user
+from ..types.usage import COUNTS, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
 
 WINDOW_SHARES = {"background-2h": "0.7", "background-8h": "0.6"}
@@ -68,6 +72,10 @@ class PriceRow(NamedTuple):
     effective_from: str
     source: str
     as_of: str
+
+    def __hash__(self) -> int:
+        # Not of the prices: the hashes of decimals take longer than a bill.
+        return hash(self[:4])
 
 
 COLUMNS = PriceRow._fields
@@ -261,3 +269,84 @@ def _amount(text: str) -> Decimal | None:
 
 def _skip(where: str, reason: str) -> None:
     warn_user(PriceWarning(f"{where} is skipped: {reason}"))
+
+
+# What a row bills. Each count of a usage has its price, so a bill is a sum of products of whole numbers.
+
+get_counts: Callable[[Usage], tuple[int, ...]] = operator.attrgetter(*COUNTS)
+"""The counts of a usage, in the order of `COUNTS`."""
+
+_PLAIN = {"input_tokens": "input", "output_tokens": "output", "cache_read_input_tokens": "cache_read"}
+"""The counts that most usages have, and their columns."""
+
+
+def bill(row: PriceRow, usage: Usage, requests: int = 1) -> Decimal | str:
+    """The exact USD of some requests with this usage; where they are not known, the reason."""
+    (each, exponent, special), used = _rates_of(row), get_counts(usage)
+    if (
+        any(compress(used, special))
+        or not 0 <= usage.cache_read_input_tokens <= usage.input_tokens
+        or usage.output_tokens < 0
+    ) and (problem := _find_problem(row, usage)):
+        return problem
+    return plain(exact().scaleb(sum(map(operator.mul, each, (*used, requests))), exponent))
+
+
+@functools.lru_cache(maxsize=1024)
+def _rates_of(row: PriceRow) -> tuple[tuple[int, ...], int, tuple[bool, ...]]:
+    """What one more of each count, and of the requests, costs as a whole number, with their exponent of USD.
+
+    Last, which counts few usages have, or have no price: what they bill is looked at.
+    """
+    # Prices of tokens are USD per million; fees are USD per thousand.
+    prices = {
+        name: exact().scaleb(getattr(row, name) or 0, 3 * (name in ("web_search", "request")))
+        for name in PRICE_COLUMNS
+    }
+    of_one = [_split_usage(row, Usage(**{name: 1})) for name in COUNTS] + [{"request": 1}]
+    usd = [total(exact().multiply(prices[name], n) for name, n in counts.items()) for counts in of_one]
+    decimals = max(0, *(-int(amount.as_tuple().exponent) for amount in usd))
+    special = (
+        name == "unpriced_tools"
+        or (getattr(row, _PLAIN[name]) is None if name in _PLAIN else any(billed.values()))
+        for name, billed in zip(COUNTS, of_one, strict=False)
+    )
+    each = (int(exact().scaleb(amount, decimals)) for amount in usd)
+    return tuple(each), -decimals - 6, tuple(special)
+
+
+def _find_problem(row: PriceRow, usage: Usage) -> str | None:
+    """Why a row does not tell what a usage costs; None if it does."""
+    if usage.unpriced_tools:
+        return "no price for tools or other parts that are billed by themselves"
+    for column, count in _split_usage(row, usage).items():
+        if count < 0:
+            return f"contradictory token counts ({column})"
+        if count and getattr(row, column) is None:
+            return f"no price for {column}{'' if column == 'web_search' else ' tokens'}"
+    return None
+
+
+def _split_usage(row: PriceRow, usage: Usage) -> dict[str, int]:
+    """The count that each price column bills. The token counts add up to the inclusive totals."""
+    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
+    hour, half_day = usage.cache_write_1h_input_tokens, usage.cache_write_12h_input_tokens
+    billed = {
+        "input": usage.input_tokens - read - written,
+        "cache_read": read,
+        "cache_write": written - hour - half_day,
+        "cache_write_1h": hour,
+        "cache_write_12h": half_day,
+        "output": usage.output_tokens,
+        "web_search": usage.web_searches,
+    }
+    for part, (whole, name) in PART_OF.items():
+        if getattr(row, part) is None:
+            continue
+        count = getattr(usage, name)
+        if part == "input_audio":
+            # The usage includes audio that was read from the cache, which is a part of `cache_read`.
+            count -= usage.cache_read_audio_input_tokens
+        billed[part] = count
+        billed[whole] -= count
+    return billed

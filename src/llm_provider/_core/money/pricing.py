@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import doors
 from ..runtime import clock
-from ..runtime.exact_decimal import exact, total
+from ..runtime.exact_decimal import exact, plain, total
 from .price_rows import (
     AT_MOST,
     CLOUDS,
-    PART_OF,
     PRICE_COLUMNS,
     WINDOW_SHARES,
     PriceFile,
     PriceRow,
+    bill,
     check,
     is_date,
     mapping_lines,
@@ -310,28 +310,15 @@ class PriceTable:
                 if isinstance(each, str):
                     return each
                 amounts.append(each)
-            return _plain(total(amounts))
+            return plain(total(amounts))
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if provider in CLOUDS and _PROVISIONED.search(model):
                 return f"{what}: provisioned throughput is billed by the hour"
             return f"{what}: {NO_PRICE}"
-        if usage.unpriced_tools:
-            return f"{what}: no price for tools or other parts that are billed by themselves"
-        context = exact()
-        # In USD per million, as the prices of tokens are; fees are USD per thousand.
-        millions = context.multiply(row.request or 0, 1000 * requests)
-        for column, count in _split_usage(usage, row).items():
-            if not count:
-                continue
-            if count < 0:
-                return f"{what}: contradictory token counts ({column})"
-            price, is_search = getattr(row, column), column == "web_search"
-            if price is None:
-                return f"{what}: no price for {column}{'' if is_search else ' tokens'}"
-            millions = context.add(millions, context.multiply(price, 1000 * count if is_search else count))
-        return _plain(context.scaleb(millions, -6))
+        usd = bill(row, usage, requests)
+        return f"{what}: {usd}" if isinstance(usd, str) else usd
 
     def _variants(self, provider: str, model: str) -> _Variants:
         """The rows of a model, parsed from the file at their first use."""
@@ -349,35 +336,6 @@ def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow
     for row in rows:
         groups.setdefault((row.provider, row.model, row.variant), []).append(row)
     return groups
-
-
-def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
-    """The count that each price column bills. The token counts add up to the inclusive totals."""
-    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    hour, half_day = usage.cache_write_1h_input_tokens, usage.cache_write_12h_input_tokens
-    billed = {
-        "input": usage.input_tokens - read - written,
-        "cache_read": read,
-        "cache_write": written - hour - half_day,
-        "cache_write_1h": hour,
-        "cache_write_12h": half_day,
-        "output": usage.output_tokens,
-        "web_search": usage.web_searches,
-    }
-    for part, whole, name in _list_priced_parts(row):
-        count = getattr(usage, name)
-        if part == "input_audio":
-            # The usage includes audio that was read from the cache, which is a part of `cache_read`.
-            count -= usage.cache_read_audio_input_tokens
-        billed[part] = count
-        billed[whole] -= count
-    return billed
-
-
-@functools.lru_cache(maxsize=64)
-def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
-    """The rows of `PART_OF` whose column has a price."""
-    return [(part, *whole) for part, whole in PART_OF.items() if getattr(row, part) is not None]
 
 
 def _rows_of(variants: _Variants, variant: str) -> Iterable[PriceRow]:
@@ -438,13 +396,6 @@ def name_beside(model: str, other: str | None) -> str:
     'us/claude-opus-5-5'
     """
     return model if other is None else f"us/{other}" if model.startswith("us/") else other
-
-
-def _plain(usd: Decimal) -> Decimal:
-    context = exact()
-    usd = context.normalize(usd)
-    # `normalize` by itself writes 10 as 1E+1.
-    return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
 
 
 def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:

@@ -20,12 +20,12 @@ from ..json_values import JSONObject
 from ..runtime.exact_decimal import exact, total
 from ..runtime.forks import reset_in_child
 from ..types.usage import COUNTS, Usage
+from .price_rows import get_counts
 from .pricing import PriceTable
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
 POSTING_KINDS = get_args(PostingKind)
 
-_counts = operator.attrgetter(*COUNTS)
 _INPUT = COUNTS.index("input_tokens")
 
 OTHER_TAGS = "(other tags)"
@@ -106,7 +106,7 @@ class RowSums:
         if posting.kind == "hit":
             return
         if posting.usage is not None:
-            self.counts = list(map(operator.add, self.counts, _counts(posting.usage)))
+            self.counts = list(map(operator.add, self.counts, get_counts(posting.usage)))
         if posting.usd is None:
             self.unknown += 1
             if self.at_most is None or posting.at_most is None:
@@ -291,7 +291,7 @@ def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
     """USD that the hits of known price would have cost, one sum for each tier, as its prices are equal."""
     tiers = group.prices().tiers(*group.priced)
     by_tier: dict[int, list[tuple[int, ...]]] = {}
-    for counts in map(_counts, usages):
+    for counts in map(get_counts, usages):
         by_tier.setdefault(bisect.bisect(tiers, counts[_INPUT]), []).append(counts)
     prices: list[Decimal | None] = []
     for several in by_tier.values():

@@ -150,8 +150,9 @@ class AdaptiveController(Stored):
         else:
             ready = now if estimator.open else max(now, estimator.latest + window.spacing)
         ready = max(ready, self.gate)
-        wanted = not self.refusals and in_flight < min(at_once, FIRST_WINDOW + self._answered)
-        if in_flight >= window.size and not wanted:
+        if in_flight >= window.size and (
+            self.refusals or in_flight >= min(at_once, FIRST_WINDOW + self._answered)
+        ):
             ready = max(ready, window.ready_at(now, in_flight))
         if self._heeds_headers:
             ready = max(ready, self._headers_ready_at(now, tokens))
@@ -175,26 +176,26 @@ class AdaptiveController(Stored):
 
     def record_request(self, now: float, tokens: float, at_once: int) -> Ticket:
         """Count a request as in flight; it is sent at once."""
-        estimator, window = self._estimator, self._window
+        estimator, window, in_flight = self._estimator, self._window, self.in_flight
         rate = estimator.rate
         if estimator.open:
-            unpaced = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
+            unpaced = in_flight < at_once + self._answered and in_flight < window.unpaced
             charge = 0.0 if unpaced else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)
         estimator.spend(now, charge)
-        self._number += 1
-        self._tokens_sent += tokens
-        self.in_flight += 1
+        self._number = number = self._number + 1
+        self._tokens_sent = tokens_sent = self._tokens_sent + tokens
+        self.in_flight = in_flight = in_flight + 1
         if self._probing:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        window.most = max(window.most, self.in_flight)
-        if self.in_flight > window.cap:
+        window.most = max(window.most, in_flight)
+        if in_flight > window.cap:
             window.record_request(now)
-        return Ticket(self._number, now, self.in_flight, tokens, self._tokens_sent, rate, estimator.phase)
+        return Ticket(number, now, in_flight, tokens, tokens_sent, rate, estimator.phase)
 
     def record_success(
         self, now: float, ticket: Ticket, headroom: Headroom | None = None, tokens: float | None = None

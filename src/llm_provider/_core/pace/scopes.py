@@ -175,21 +175,20 @@ class Scope:
 
     def _admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float:
         """A ticket for a request that may be sent now, else the time to ask again."""
-        outage = self.outage
+        outage, every, limits = self.outage, self._all, self.limits
         if outage.watches and (ready := outage.ready_at(now)) > now:
             return ready
-        if self._all.count >= self._all.most:
+        if every.count >= every.most:
             return now + _ASK_AGAIN
-        if self.limits is not None and (ready := self.limits.admit(now, tokens)) > now:
+        if limits is not None and (ready := limits.admit(now, tokens)) > now:
             return ready
         granted = self.controller.admit(now, tokens, max_in_flight, at_once)
-        if self.limits is not None:
-            self.limits.settle(granted, now, tokens)
+        if limits is not None:
+            limits.settle(granted, now, tokens)
         if isinstance(granted, Ticket):
-            self._all.count += 1
+            every.count += 1
             self._tickets.add(granted)
-            self._sent += 1
-            granted.order = self._sent
+            self._sent = granted.order = self._sent + 1
             if outage.watches:
                 outage.record_request(now, granted)
         return granted
@@ -287,24 +286,25 @@ class Scope:
         """
         now, controller, backs_off = self._loop.time(), self.controller, False
         self._leave(ticket)
-        was_down = self.outage.down_since is not None
+        outage = self.outage
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
             self.retries.answers += 1
-            self.outage.answered_at, self.outage.excused_until = now, -math.inf
-            if self.outage.watches:
+            outage.answered_at, outage.excused_until = now, -math.inf
+            if outage.watches:
                 self._works(now, ticket)
         else:
-            if now < self.outage.excused_until and may_be_of_requests(error):
+            was_down = outage.down_since is not None
+            if now < outage.excused_until and may_be_of_requests(error):
                 suspect = True
                 end_retries(error)
             if is_outage(error) and not suspect:
                 self._note_failure(now, ticket, error, caller)
-            elif self.outage.watches:
+            elif outage.watches:
                 if suspect or is_answer(error):
                     self._works(now, ticket)
                 else:
-                    self.outage.record_end(now, ticket)
+                    outage.record_end(now, ticket)
             if not is_congestion(error) or (was_down and is_outage(error)):
                 controller.record_failure(now, ticket)
             else:

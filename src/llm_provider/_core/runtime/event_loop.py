@@ -57,6 +57,7 @@ class Inbox:
         self._posted: deque[Post] = deque()
         self._results: deque[Post] = deque()
         self._woken = False
+        self.make_future = functools.partial(UncancellableFuture, loop=loop)
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
         """Have the loop call a function, which must not raise; `RuntimeError` if the loop is closed."""

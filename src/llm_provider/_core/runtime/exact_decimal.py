@@ -41,3 +41,9 @@ def total(amounts: Iterable[Decimal | int]) -> Decimal:
     from decimal import Decimal
 
     return functools.reduce(exact().add, amounts, Decimal(0))
+
+
+def plain(usd: Decimal) -> Decimal:
+    """The same amount without zeros at its end. `normalize` by itself writes 10 as 1E+1."""
+    usd = exact().normalize(usd)
+    return exact().quantize(usd, 1) if usd == usd.to_integral_value() else usd

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
 
 from ..errors import READERS, FailedAttempt
@@ -188,6 +187,8 @@ class Cost(float):
         """A cost in USD; where it is None, what is known of it and at most how much is not."""
         if cost is not None:
             return cls(cost)
+        from decimal import Decimal
+
         least, most = read_bounds(bounds) or (0.0, None)
         at_most = None if most is None else float(Decimal(repr(most)) - Decimal(repr(least)))
         return cls(least, unknown=1, at_most=at_most)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -241,6 +240,8 @@ class _Work:
     """Of the others, how many have an answer in the cache or in the output; an interrupt sets it."""
     answered_late: dict[int, Any] = field(default_factory=dict)
     """What an interrupt found of the rows that were not handed out: their answers, or None."""
+    written: tuple[int, int] | None = None
+    """The last row that was written, or is being written, and the bytes of the output before it."""
     problems: list[str] = field(default_factory=list)
     """What is wrong with the first rows that are not valid."""
     invalid: set[int] = field(default_factory=set)
@@ -252,7 +253,7 @@ class _Work:
     def _valid(self) -> Iterator[_Question]:
         for row in self.file.rows():
             if row.index not in self.invalid:
-                with contextlib.suppress(RequestError):
+                with suppress(RequestError):
                     yield self._ask(row)
 
     def _list_known(self) -> Iterator[_Question]:
@@ -278,7 +279,7 @@ class _Work:
 
     def _has_row(self, name: object) -> bool:
         for row in self.file.rows():
-            with contextlib.suppress(RequestError):
+            with suppress(RequestError):
                 if self._name(row) == name:
                     return True
         return False
@@ -414,6 +415,9 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
                 output.rewrite(work.scorer.score)
             output.write_table()
     except (KeyboardInterrupt, Terminated) as interrupt:
+        if work.written is not None and output.size > work.written[1]:
+            # It came just after this line was written.
+            work.pending.pop(work.written[0], None)
         for number, result in work.answered_late.items():
             if result is not None and output.is_kept:
                 _write(work, output, sent, number, result)
@@ -425,8 +429,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         if error.strerror is None:
             # It is of another file, which it names.
             raise
-        left = describe_rest(work, output, sent, parameters)
-        raise full_disk(error, output.name, left) or error from None
+        raise full_disk(error, output.name, describe_rest(work, output, sent, parameters)) or error from None
     if isinstance(output, OutputFile):
         answered = tally.rows - tally.errors.total()
         parts = [f"{work.answered_before:,} before this run"] if work.answered_before else []
@@ -435,8 +438,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         parts.append(str(cost))
         if str(tally.price) != str(cost):
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
-        total = max(work.rows, tally.rows)
-        name = output.table or output.name
+        total, name = max(work.rows, tally.rows), output.table or output.name
         print(f"{answered:,} of {total:,} rows answered in {name}: {', '.join(parts)}")
     scored = console.OK if work.scorer is None else work.scorer.report()
     # Every row that is not answered was asked. OUT may have failed rows behind a limit.
@@ -489,7 +491,8 @@ def _write(work: _Work, output: OutputFile | StandardOutput, sent: Tally, number
     line = line_of(question.row, question.request, result, work.model, work.id_column)
     if work.scorer is not None and not output.is_kept:
         line = work.scorer.score(line)
+    work.written = number, output.size
     output.write(line)
+    del work.pending[number]
     sent.add(line)
     sent.wrong += isinstance(result, RequestError)
-    del work.pending[number]

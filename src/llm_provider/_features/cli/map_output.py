@@ -16,7 +16,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import orjson
 
@@ -299,8 +299,7 @@ def _list_failures(line: JSONObject) -> list[JSONObject]:
 class StandardOutput:
     """Prints lines."""
 
-    name = "standard output"
-    is_kept = False
+    name, is_kept, size = "standard output", False, 0
 
     def write(self, line: JSONObject) -> None:
         sys.stdout.write(f"{json.dumps(line)}\n")
@@ -427,13 +426,17 @@ class OutputFile:
                 raise RequestError(f"another process has written {self.name}; run the same command again")
         return descriptor
 
+    @property
+    def size(self) -> int:
+        """Bytes of the open file, into which `write` puts whole lines."""
+        return os.fstat(cast("int", self._descriptor)).st_size
+
     def write(self, line: JSONObject) -> None:
         self._append(self.form.encode(line))
 
     def _append(self, text: bytes) -> None:
         assert self._descriptor is not None
-        data = memoryview(text)
-        begin = os.fstat(self._descriptor).st_size
+        data, begin = memoryview(text), self.size
         try:
             while data:
                 data = data[files.write(self._descriptor, data) :]

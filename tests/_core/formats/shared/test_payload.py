@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import llm_provider
@@ -274,6 +274,33 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
         answer = Response.from_dict(json.loads(json.dumps(answer.to_dict())))
         answer = pickle.loads(pickle.dumps(answer))
     assert read_who(answer) == expected
+
+
+REPLIES = st.fixed_dictionaries({}, optional={
+    "model": st.sampled_from(("m", "m-2026-10-21")), "system_fingerprint": st.sampled_from(("a", "b", 1)),
+    "provider": st.sampled_from(("h", None)), "modelVersion": st.just("m"), "id": st.text(max_size=2),
+    "metadata": st.sampled_from(({}, {"weight_version": "7"}, "text")), "type": st.just("message"),
+    "meta_info": st.fixed_dictionaries({"weight_version": st.sampled_from(("7", "8"))}),
+})  # fmt: skip
+ORIGINS = st.sampled_from((None, {"host": "h"}, {"host": "g", "region": "x"}, {"snapshot": "m-2026-10-21"}))
+
+
+@given(st.sampled_from(("openai", "openrouter", "gemini", "unheard")), REPLIES, REPLIES, ORIGINS, ORIGINS)
+@example("openrouter", {"model": "m", "provider": "h"}, {"provider": "other"}, None, None)
+def test_replies_with_equal_marks_name_the_same_model_and_machine(
+    provider: str, reply: dict[str, Any], other: dict[str, Any], origin: Any, another: Any
+) -> None:
+    def describe(reply: dict[str, Any], origin: Any) -> tuple[object, object]:
+        fields = read_fields(provider, reply, origin)
+        identity = [fields.get(name) for name in ("model", "snapshot", "fingerprint", "host")]
+        return payload.find_marks(None, reply, origin), identity
+
+    marks, identity = describe(reply, origin)
+    changed = [({**reply, name: value}, origin) for name, value in other.items()]
+    dropped = [({own: reply[own] for own in reply if own != name}, origin) for name in reply]
+    for each in (*changed, *dropped, (reply, another)):
+        others, now = describe(*each)
+        assert others != marks or now == identity
 
 
 @needs_litellm

@@ -239,7 +239,7 @@ def divide_usage(reply: JSONMapping, whole: Usage | None) -> tuple[Usage | None,
     it wrote anything is not billed; for what it wrote before, no price is known. The message's counts are
     then those of the model that served. Counts of iterations that do not add up to them are not used.
     """
-    entries = list(dicts(part(reply, "usage").get("iterations")))
+    entries = dicts(part(reply, "usage").get("iterations"))
     if whole is None or not entries:
         return whole, ()
     served = next((entry.get("model") for entry in entries if entry.get("type") == "fallback_message"), None)

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -90,7 +91,7 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
 def _in_order(turns: list[JSONObject]) -> list[JSONObject]:
     """The turns as Anthropic takes them one after another."""
     ordered, said = list[JSONObject](), list[JSONObject]()
-    for role, group in itertools.groupby(turns, key=lambda turn: turn["role"]):
+    for role, group in itertools.groupby(turns, key=operator.itemgetter("role")):
         run = list(group)
         blocks = [block for turn in run for block in _blocks_of(turn)]
         first = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
@@ -423,7 +424,7 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
         if message["role"] == "user" and (index == 0 or messages[index - 1]["role"] != "tool"):
             content = message.get("content")
             blocks = content if isinstance(content, (list, tuple)) else ()
-            if not any(block.get("type") == "tool_result" for block in blocks):
+            if not (blocks and any(block.get("type") == "tool_result" for block in blocks)):
                 # A new turn begins.
                 break
         kept = part(message, "provider_specific_fields")
@@ -435,8 +436,8 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
                 called.add(text(block, "id"))
             elif str(block.get("type")).endswith("_tool_result"):
                 answered.add(text(block, "tool_use_id"))
-    identifier = text(container, "id")
-    return identifier if called - answered or (has_containers and _is_alive(container)) else None
+    is_named = container and (called - answered or (has_containers and _is_alive(container)))
+    return text(container, "id") if is_named else None
 
 
 def _is_alive(container: JSONMapping) -> bool:

@@ -23,7 +23,8 @@ from .decode import PROVIDER, open_calls, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
 # put there: `conversations` warns of them.
-_FIELDS = {"system": (), "developer": (), "user": (), "tool": ("tool_call_id", "name", "is_error")}
+_FIELDS = dict.fromkeys(("system", "developer", "user"), frozenset({"role", "content"}))
+_FIELDS["tool"] = _FIELDS["user"] | {"tool_call_id", "name", "is_error"}
 
 _IMAGE_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "heic": "image/heic",
@@ -106,7 +107,7 @@ def check_fields(state: Conversation, message: Message, where: str) -> None:
     """Refuse the fields of a message that have no form, but for an assistant's."""
     role = message["role"]
     for name, value in message.items() if role != "assistant" else ():
-        if name in ("role", "content", *_FIELDS[role]):
+        if name in _FIELDS[role]:
             continue
         if name in ("cache_control", "name"):
             conversations.warn_of(name, PROVIDER)

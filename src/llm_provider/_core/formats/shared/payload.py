@@ -297,6 +297,14 @@ _ROWS: dict[str, _Row] = {
 _HEADERS = dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers)
 _ROWS["litellm"] = _row(_CHAT | {"host": "provider"}, *_HEADERS, ("host", "upstream_provider"))
 
+_TELLING = {
+    outer: None
+    for row in (*_ROWS.values(), _ANY, _SGLANG, _INTERACTIONS)
+    for field, outer, _ in row.body
+    if field in ("model", "snapshot", "fingerprint", "host")
+} | {"type": None}
+"""The fields of replies that tell the model and the machine, and which row reads them."""
+
 _DATED = re.compile(f".+{SNAPSHOT.pattern}")
 _ENGINES = (
     ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
@@ -310,13 +318,10 @@ _UNTOLD = "default"
 
 def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
     """What the headers of an answer, by lower-case names, and its cloud's region say; None for nothing."""
-    origin = {}
-    if headers:
-        for field, name in _ROWS.get(target.provider, _ANY).headers:
-            value = headers.get(name)
-            if value:
-                origin[field] = value[:_LONGEST]
-    cloud = target.route.cloud
+    origin, find, cloud = {}, (headers or {}).get, target.route.cloud
+    for name, header in _ROWS.get(target.provider, _ANY).headers:
+        if value := find(header):
+            origin[name] = value[:_LONGEST]
     if cloud is not None and "region" not in origin:
         region = doors.cloud_addresses.find_priced_region(cloud, target.base_url)
         origin |= {"region": region} if region else {}
@@ -336,6 +341,14 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
     """
     values = read_fields(provider, reply, origin)
     return ServedBy(**values) if values else None
+
+
+def find_marks(model: str | None, reply: Any, origin: Origin | None) -> tuple[object, ...] | None:
+    """Whatever may differ between answers of two models or machines; None where `reply` is no object."""
+    if not isinstance(reply, dict):
+        return None
+    headers = (origin.get("host"), origin.get("snapshot")) if origin else ()
+    return (model, *map(reply.get, _TELLING), *headers)
 
 
 def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:

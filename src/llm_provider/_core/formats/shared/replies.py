@@ -102,7 +102,7 @@ def count(container: JSONMapping, name: str) -> int:
     # `isinstance` would accept True.
     if type(value) is int and value > 0:
         return value
-    return int(value) if type(value) is float and value > 0 and value.is_integer() else 0
+    return int(value) if value and type(value) is float and value > 0 and value.is_integer() else 0
 
 
 def keep_whole(reply: Any) -> list[Any]:

@@ -14,7 +14,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
@@ -36,6 +36,9 @@ router forgets a request whose model thinks for long, and a dead connection is n
 _LARGE_BYTES = 2**20
 """Above this size aiohttp warns of a body of bytes, as sending it in one piece blocks the event loop."""
 
+_SMALL_BYTES = 2**15
+"""A body of at most this size fits into the buffers of a connection, so writing it waits for nothing."""
+
 
 _MOST_HEADER_BYTES, _MOST_HEADERS = 100_000, 1000
 """Bytes of a header, and headers of an answer, as many as h11 takes under httpx; aiohttp's own 8,190 and 128
@@ -49,6 +52,9 @@ _PARAMETERS: dict[str, Any] = {
     "max_headers": _MOST_HEADERS,
 }
 _ACCEPTED = {"accept-encoding": wire.ACCEPTED_ENCODINGS}
+
+_MOST_ADDRESSES = 64
+"""Addresses whose request is kept. The path of some names the model."""
 
 
 def body_of(content: bytes) -> Any:
@@ -116,7 +122,7 @@ async def _make_room() -> None:
         await asyncio.sleep(0)
 
 
-_REQUEST_IDS = frozenset({b"x-request-id", b"request-id", b"apim-request-id", b"cf-ray"})
+_REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "cf-ray")
 """Headers by which providers tell every answer from every other."""
 
 _SHORTEST_ID = 16
@@ -130,8 +136,8 @@ A gateway may also send back the id that the request had, which a program may gi
 def _answer_class() -> Any:
     import aiohttp
 
-    # By server: its first id, and b"" once it has written another one.
-    first_ids: dict[str | None, bytes] = {}
+    # By server: its first id, and "" once it has written another one.
+    first_ids: dict[str | None, str] = {}
 
     class Answer(aiohttp.ClientResponse):
         """Refuses an answer that its connection has given before, to an earlier request.
@@ -143,18 +149,17 @@ def _answer_class() -> Any:
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
             handler = connection.protocol
             await super().start(connection)
-            headers, own = self.raw_headers, self.request_info.headers
-            for name, identifier in headers:
-                if len(identifier) < _SHORTEST_ID or name.lower() not in _REQUEST_IDS:
-                    continue
-                if own.get(name.decode()) == identifier.decode("latin-1"):
+            headers, own = self.headers, self.request_info.headers
+            for name in _REQUEST_IDS:
+                identifier = headers.get(name, "")
+                if len(identifier) < _SHORTEST_ID or own.get(name) == identifier:
                     continue
                 server = self.url.host_port_subcomponent
                 first = first_ids.setdefault(server, identifier)
                 if first and first != identifier:
-                    first_ids[server] = b""
+                    first_ids[server] = ""
                 earlier = handler.__dict__.setdefault("headers_of_answers", deque(maxlen=_MOST_KNOWN))
-                known = hash(headers)
+                known = hash(self.raw_headers)
                 if known in earlier and not first_ids[server]:
                     # The connection is in the pool again if the whole answer arrived at once.
                     handler.abort()
@@ -229,6 +234,8 @@ class AioHttp:
         self._most_bytes = most_bytes
         self._trusted = trusted
         self._session: Any = None
+        self._requests: dict[str, Any] = {}
+        """An empty request for each address."""
 
     def open(self) -> None:
         """Load the certificates, which takes up to half a second, and open the session."""
@@ -238,8 +245,28 @@ class AioHttp:
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
         if self._session is None:
             self.open()
-        answer = await _exchange(self._session, url, headers, body, outgoing.timeouts.connect)
+        request = self._build_request(url, headers, body)
+        answer = await _exchange(self._session.connector, request, outgoing.timeouts.connect)
         return _Received(answer, self._most_bytes)
+
+    def _build_request(self, url: str, headers: Mapping[str, str], body: bytes) -> Any:
+        if len(body) <= _SMALL_BYTES and url in self._requests:
+            return self._requests[url].repeat(headers, body)
+        from yarl import URL
+
+        request = _request_class()(
+            "POST",
+            URL(url, encoded=True),
+            headers=headers,
+            data=body_of(body),
+            response_class=_answer_class(),
+            session=self._session,
+        )
+        if len(body) <= _SMALL_BYTES:
+            if len(self._requests) >= _MOST_ADDRESSES:
+                self._requests.clear()
+            self._requests[url] = request.repeat({}, b"")
+        return request
 
     def build_response(self, received: Any) -> Any:
         """An answer that has been read as a response of httpx, which an SDK makes its error of."""
@@ -255,19 +282,13 @@ class AioHttp:
             await self._session.close()
 
 
-async def _exchange(
-    session: Any, url: str, headers: Mapping[str, str], body: bytes, connect_seconds: float | None
-) -> Any:
+async def _exchange(connector: Any, request: Any, connect_seconds: float | None) -> Any:
     """What `session.request` does with a POST, without what this library never asks of aiohttp.
 
     Redirects, cookies, proxies, traces, timers and copies of the headers take 900 of a call's instructions.
     """
-    address, answers = _parse_url(url), _answer_class()
-    request = _request_class()(
-        "POST", address, headers=headers, data=body_of(body), response_class=answers, session=session
-    )
     try:
-        connection = await session.connector.connect(request, traces=[], timeout=_timeout_of(connect_seconds))
+        connection = await connector.connect(request, traces=[], timeout=_timeout_of(connect_seconds))
         try:
             connection.protocol.set_response_params(read_until_eof=True, **_PARAMETERS)
             answer = await request.send(connection)
@@ -285,7 +306,7 @@ async def _exchange(
         if isinstance(error, aiohttp.ClientError):
             raise
         if isinstance(error, TimeoutError) and error.errno is None:
-            raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {url}") from error
+            raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {request.url}") from error
         raise aiohttp.ClientOSError(*error.args) from error
     return answer
 
@@ -293,14 +314,71 @@ async def _exchange(
 @functools.cache
 def _request_class() -> Any:
     import aiohttp
+    from aiohttp.http import SERVER_SOFTWARE, StreamWriter
     from multidict import CIMultiDict
 
+    added = {"accept": "*/*", "user-agent": SERVER_SOFTWARE, **_ACCEPTED}
+
     class Request(aiohttp.ClientRequest):
-        """Copies its headers in one step, where aiohttp adds them one by one."""
+        """A request that can be repeated with another small body, which it writes at once with its headers.
+
+        aiohttp reads the address anew for each request, wraps its body and starts a task that writes it. With
+        that a call executes 11,900 instructions instead of 10,500.
+        """
+
+        content = b""
+
+        @functools.cached_property
+        def connection_key(self) -> Any:
+            return super().connection_key
 
         def update_headers(self, headers: Any) -> None:
             host = {} if "host" in headers else {"Host": self.url.host_port_subcomponent}
-            self.headers = CIMultiDict(host | _ACCEPTED | headers)
+            self.headers = CIMultiDict(host | added | headers)
+
+        def repeat(self, headers: Mapping[str, str], content: bytes) -> Request:
+            """A request to the same address with other headers and another body."""
+            request = Request.__new__(Request)
+            more = {"content": content, "connection_key": self.connection_key}
+            vars(request).update(vars(self), **more, _body=None, response=None)
+            request.update_headers({**headers, "content-length": str(len(content))})
+            request.update_auth(None)
+            return request
+
+        async def send(self, connection: Any) -> aiohttp.ClientResponse:
+            protocol, content = connection.protocol, self.content
+            if not content or protocol.writing_paused or not (made := self._make_answer(protocol)):
+                if content:
+                    self.update_body_from_data(content)
+                return await super().send(connection)
+            answer, writer = made
+            await writer.write_headers(f"{self.method} {self.url.raw_path_qs} HTTP/1.1", self.headers)
+            await writer.write_eof(content)
+            protocol.start_timeout()
+            return answer
+
+        def _make_answer(self, protocol: Any) -> tuple[aiohttp.ClientResponse, StreamWriter] | None:
+            """The answer, which has not come, and what writes the request; None with an unknown release."""
+            try:
+                writer, make = (
+                    StreamWriter(protocol, self.loop),
+                    cast("Callable[..., Any]", self.response_class),
+                )
+                answer = make(
+                    self.method,
+                    self.original_url,
+                    writer=None,
+                    continue100=None,
+                    timer=None,
+                    request_info=self.request_info,
+                    traces=[],
+                    loop=self.loop,
+                    session=self.session,
+                    stream_writer=writer,
+                )
+            except TypeError:
+                return None
+            return answer, writer
 
     return Request
 
@@ -311,13 +389,6 @@ def _timeout_of(seconds: float | None) -> Any:
     import aiohttp
 
     return aiohttp.ClientTimeout(total=None, connect=seconds)
-
-
-@functools.lru_cache(maxsize=64)
-def _parse_url(url: str) -> Any:
-    from yarl import URL
-
-    return URL(url, encoded=True)
 
 
 class _Received:
@@ -337,7 +408,14 @@ class _Received:
         return bool(self.answer.content.at_eof())
 
     async def aread(self) -> None:
-        self.content = b"".join([piece async for piece in read_pieces(self.answer, self._most_bytes)])
+        reader = self.answer.content
+        if reader.is_eof() and self.status_code < 400 and "content-encoding" not in self.headers:
+            # It has come whole with its headers, as most answers do.
+            self.content = reader.read_nowait()
+            if len(self.content) > self._most_bytes:
+                raise wire.too_large(self._most_bytes)
+        else:
+            self.content = b"".join([piece async for piece in read_pieces(self.answer, self._most_bytes)])
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
         return read_pieces(self.answer, self._most_bytes)

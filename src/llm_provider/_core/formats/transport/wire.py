@@ -15,7 +15,6 @@ import functools
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -338,7 +337,6 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
         raise APIResponseValidationError("an event of the stream is not JSON") from None
 
 
-@dataclass(slots=True, eq=False)
 class Departure:
     """Counts the requests of one call that have left, one after the other.
 
