@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from llm_provider import Response, Timing, TokenLogprob, Usage
-from llm_provider._core.runtime.frozen import LateValue, quick_maker
+from llm_provider._core.formats.protocol import EncodedRequest
+from llm_provider._core.runtime.frozen import LateValue, maker_like, quick_maker
 from llm_provider._core.types.messages import AssistantMessage
 from llm_provider._core.types.response import Choice, make_response
 
@@ -128,3 +129,17 @@ def test_it_is_made_once() -> None:
     assert not made
     assert choice.logprobs is choice.logprobs is TOKENS
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("kind", [Fields, Derived, Usage, Choice, EncodedRequest])
+def test_a_maker_like_an_instance_makes_others_with_its_fields(kind: Any) -> None:
+    given: dict[str, Any] = {"operation": "chat", "payload": {}} if kind is EncodedRequest else {}
+    example = kind(**{"first": 7, "third": [1]} if kind in (Fields, Derived) else given)
+    make = maker_like(example)
+    assert make() == example
+    assert type(make()) is kind
+    for field in dataclasses.fields(kind):
+        if field.init and field.name not in ("first", "cached"):
+            assert make(**{field.name: 5}) == dataclasses.replace(example, **{field.name: 5})
+    if kind is Derived:
+        assert make(third=[2]) == Derived(first=7, third=[2])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import diskcache
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from llm_provider._core.store.entry import (
     DATABASE,
     ELIDED,
     ITEMS_AFTER,
+    LONGEST_TEXT,
     NEWEST,
     Entry,
     Question,
@@ -28,6 +30,7 @@ from llm_provider._core.store.entry import (
     cache_key,
     decode_entry,
     decode_question,
+    digest,
     elide,
     encode_entry,
     rescue,
@@ -106,6 +109,57 @@ def test_long_texts_are_cut_and_short_ones_kept() -> None:
     assert picture["url"][ELIDED]["length"] == len(image)
     assert picture["url"][ELIDED]["start"].startswith("data:image/png")
     assert len(question.encode()) < 1000
+
+
+LONG = st.sampled_from(["x" * 2049, 'é\n"\\' * 700, "\U0001f600" * 2100])
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(-1e9, 1e9)
+    | st.text(max_size=9)
+    | LONG,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), JSON, max_size=4),
+    st.none() | JSON,
+    st.none() | st.text(max_size=5),
+    st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+    st.integers(0, 2**40),
+)
+def test_a_question_is_written_in_one_way(
+    payload: dict[str, Any], changed: Any, base_url: str | None, headers: dict[str, str], draw: int
+) -> None:
+    plain = make_question(payload, base_url=base_url, headers=headers, draw=draw)
+    long = len(plain.body) > LONGEST_TEXT
+    fields = {
+        **{name: getattr(plain, name) for name in ("provider", "base_url", "operation", "draw", "model")},
+        "headers": {name: digest(value) for name, value in headers.items()},
+        "payload": elide(orjson.loads(plain.body)) if long else orjson.Fragment(plain.body),
+    }
+    # Its bytes do not depend on whether the payload is known, nor on what has become of it since.
+    for known in (None, payload, changed, {"messages": "x" * 3000, **payload}):
+        assert plain._replace(payload=known).encode() == orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+
+
+def test_a_payload_that_changes_while_it_is_read_is_left_alone() -> None:
+    class Growing(dict[str, Any]):
+        def items(self) -> Any:
+            for item in super().items():
+                self[f"more {len(self)}"] = 1
+                yield item
+
+    payload = {"messages": [{"content": "x" * 3000, "role": "user"}]}
+    question = make_question(payload)
+    assert question._replace(payload=Growing(payload)).encode() == question.encode()
 
 
 @given(st.text(max_size=5000), st.text(max_size=5000))
@@ -327,7 +381,7 @@ def test_nothing_that_was_put_into_a_database_runs(
         lambda: sum(number for (number,) in reader.fetch(COUNT)) in range(5),
         lambda: reader.fetch(CHECK) != [],
         lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
-        lambda: writer.delete(["key-0000"], PATIENCE) is None,
+        lambda: writer.delete([("key-0000",)], PATIENCE) is None,
         lambda: (
             {(key, value) for batch in rescue(folder) for key, value, _ in batch}
             <= {*before.items(), ("key-0009", b"value-9")}

@@ -1,8 +1,12 @@
 """The worker thread and its batches."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -50,6 +54,25 @@ def test_flushing_waits_for_earlier_items(worker: Worker, gate: threading.Event)
     batches.flush()
     assert (done, len(batches)) == ([0, 1, 2], 0)
     assert batches.submit(3).result(60) is None
+
+
+@pytest.mark.parametrize("line", sorted({line or 0 for _, _, line in BatchQueue._run.__code__.co_lines()}))
+def test_an_item_is_done_at_whichever_line_of_a_batch_it_comes(worker: Worker, line: int) -> None:
+    batches: BatchQueue[str, str] = BatchQueue(worker, lambda items: items)
+    late: list[Future[str]] = []
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is not BatchQueue._run.__code__:
+            return None
+        if event == "line" and frame.f_lineno == line and not late:
+            late.append(batches.submit("late"))
+        return trace
+
+    worker.submit(lambda: sys.settrace(trace)).result(60)
+    assert batches.submit("early").result(60) == "early"
+    worker.submit(lambda: sys.settrace(None)).result(60)
+    assert [future.result(60) for future in late] == ["late"] * len(late)
+    assert len(batches) == 0
 
 
 def test_a_batch_waits_for_more_only_where_many_arrive(

@@ -3,43 +3,27 @@
 The prompts of a list are looked up in groups. The prompts of other iterables are read one by one, as results
 are taken. What a batch needs later is loaded first, as its connections may use up all file descriptors.
 
-The calls of a batch are encoded once, as a template, and each prompt is then filled in.
-This saves 46 % of the CPU time of a hit in `call_many` (25 µs; 46 µs without a template) and 6 % of a call
-that is sent (467 µs; 493 µs). These are medians of the ratios of 7 alternating runs with 2,000 prompts, 32
-at a time, and `python -m benchmarks compare` measures them against a copy where `batch_lookup` uses no
-template.
-
-The bytes around the prompt are equal for all calls of a batch. This module finds the place of the prompt by
-encoding two prompts and comparing the results, so it does not depend on a wire format. A prompt that is not
-plain text is encoded by itself. If no such place is found, so is every prompt.
+The calls of a batch are encoded once, as a template, and each prompt is then filled in (`journey/templates`).
 """
 
 import contextlib
 import errno
-import hashlib
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import fields, replace
 from importlib import import_module
-from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, cast
-
-import orjson
 
 from .. import doors
 from ..errors import APIConnectionError, LLMError
-from ..formats.protocol import EncodedRequest
-from ..journey.call import MAX_REQUEST_BYTES, Call
+from ..journey.call import Call
 from ..journey.engine import Engine
 from ..journey.lookup import READING
-from ..json_values import JSONObject
+from ..journey.templates import Template, find_template
 from ..money.totals import find_tracks
-from ..requests.request import Request, describe_input, describe_prompt, make_request
-from ..runtime import clock, randomness
-from ..runtime.json_pieces import canonical
-from ..store.entry import key_frame
-from ..types.messages import Message, Prompt
+from ..requests.request import describe_input
+from ..runtime import clock
+from ..types.messages import Prompt
 from ..types.response import Response, Result
 
 _NEEDED = 64
@@ -97,110 +81,6 @@ def shortage() -> APIConnectionError:
         f"the process has too few file descriptors left (a batch needs {_NEEDED}): raise its limit "
         "(ulimit -n), or close files"
     )
-
-
-_STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
-"""Characters that an encoder might trim, escape or rewrite. If it does, there is no template."""
-
-_OF_A_PROMPT = ("request", "encoded", "body", "started", "first_key", "tracks", "metadata")
-"""The fields of a call that differ between the calls of a batch."""
-
-_fields_of_encoded = attrgetter(*(field.name for field in fields(EncodedRequest)))
-
-
-class Template:
-    """The calls of a batch without their prompts.
-
-    `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
-    """
-
-    def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
-        self.call = call
-        # A system prompt may come before the prompt.
-        *self._before, self._message = call.request.messages
-        # `dataclasses.replace` takes four times as long.
-        self._called_alike: JSONObject = {
-            field.name: getattr(call, field.name) for field in fields(Call) if field.name not in _OF_A_PROMPT
-        }
-        names = [field.name for field in fields(Request) if field.init and field.name != "messages"]
-        self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
-        self._prefix, self._suffix, self._path = prefix, suffix, path
-        head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
-        self._head, self._tail = head + prefix, suffix + tail
-        self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
-
-    def fits(self, prompt: object) -> bytes | None:
-        """A prompt as JSON; None if it cannot be filled in. It is then encoded by itself, which may fail."""
-        # Some providers refuse a blank prompt.
-        if type(prompt) is not str or not prompt or prompt.isspace():
-            return None
-        try:
-            encoded = orjson.dumps(prompt)
-        except TypeError:  # a lone surrogate
-            return None
-        return encoded if len(encoded) <= self._room else None
-
-    def key(self, prompt: object) -> str | None:
-        """The cache key of a prompt's first sample; None if the prompt does not fit."""
-        # The text is not kept: orjson's short texts lie in large blocks of memory, which take some time.
-        encoded = self.fits(prompt)
-        if encoded is None:
-            return None
-        return hashlib.sha256(b"".join((self._head, encoded, self._tail))).hexdigest()
-
-    def describe(self, prompt: Any) -> str | list[Message] | None:
-        """The `Response.prompt` of a prompt."""
-        return (
-            describe_prompt((*self._before, {**self._message, "content": prompt})) if self._before else prompt
-        )
-
-    def fill_in(self, prompt: Prompt, started: float, key: str | None = None) -> Call[Response]:
-        """The call of a prompt that fits, as `prepare` makes it. Its lookup began at a monotonic time."""
-        filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
-        filled.payload = inner = filled.payload.copy()
-        for step in self._path[:-1]:
-            inner[step] = inner = inner[step].copy()
-        inner[self._path[-1]] = prompt
-        messages = (*self._before, {**self._message, "content": prompt})
-        return Call(
-            request=make_request(messages=messages, **self._asked_alike),
-            encoded=filled,
-            body=b"".join((self._prefix, orjson.dumps(prompt), self._suffix)),
-            started=started,
-            first_key=key,
-            tracks=self.call.tracks,
-            metadata=self.call.metadata,
-            **self._called_alike,
-        )
-
-
-def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
-    """The template of the calls of `prepare`, which may raise; None if not only the prompt differs."""
-    # Random, so that no parameter contains them.
-    marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
-    call = prepare(marks[0])
-    *before, message = call.request.messages
-    request = replace(call.request, messages=(*before, {**message, "content": marks[1]}))
-    other = call.operation.encode(request, call.target, call.adapter)
-    encoded, otherwise = map(orjson.dumps, marks)
-    prefix, _, suffix = call.body.partition(encoded)
-    paths = list(_paths(call.encoded.payload, marks[0], ()))
-    alike = (other.operation, other.headers) == (call.encoded.operation, call.encoded.headers)
-    if len(paths) != 1 or not alike or prefix + otherwise + suffix != canonical(other.payload):
-        return None
-    return Template(call, prefix, suffix, paths[0])
-
-
-def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The places of a text in JSON. Only dicts and lists are searched, because only they can be filled in."""
-    if type(value) is dict:
-        for name, part in value.items():
-            yield from _paths(part, wanted, (*path, name))
-    elif type(value) is list:
-        for index, part in enumerate(value):
-            yield from _paths(part, wanted, (*path, index))
-    elif value == wanted:
-        yield path
 
 
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]
@@ -263,7 +143,7 @@ def _by_template(
     reads = call.cache in READING
     by_template = not any(listener.reads_prompts for listener in call.listeners)
     # The next prompt of a generator may take long, and the prompts before it must not wait.
-    for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
+    for prompts in _groups(inputs, _GROUP if isinstance(inputs, (list, tuple)) else 1):
         started = clock.perf_counter()
         keys = list(map(shared.key, prompts)) if by_template and reads else [None] * len(prompts)
         ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}

@@ -323,10 +323,12 @@ class LiveWork:
                 raise
             except BaseException as error:  # an interrupt in a tool would end the loop
                 result = error
-            self.early_stop.ended_calls += 1
-            self.early_stop.answered_calls += not isinstance(result, BaseException)
-            if isinstance(result, LLMError) and self.early_stop.note_row(result, is_sent=True):
-                self.early_stop.break_off_waits()
+            stop = self.early_stop
+            stop.ended_calls += 1
+            if not isinstance(result, BaseException):
+                stop.answered_calls += 1
+            elif isinstance(result, LLMError) and stop.note_row(result, is_sent=True):
+                stop.break_off_waits()
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)

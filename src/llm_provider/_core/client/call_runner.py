@@ -21,6 +21,7 @@ from ..formats.shared.batches import DAY, module_of
 from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
+from ..journey.templates import prepare_alike
 from ..json_values import JSONMapping
 from ..money.ledger_file import LedgerFile
 from ..money.price_rows import PriceWarning
@@ -38,9 +39,7 @@ from ..store.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from ..._features.second_level.settings import SecondLevel
-    from ..journey.engine import Engine
     from ..journey.stream import Arrived, MakeSource
-    from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
     from ..types.messages import Prompt
     from ..types.response import Response
@@ -84,14 +83,7 @@ class CallRunner:
         """The result of an operation, for the thread that waits for it. `run` sends a call."""
         engine, call = self.engine, None
         try:
-            # As in `prepare`, which would be one more call for each stored answer.
-            if self.defaults:
-                self.fill(parameters, operation)
-            if "tools" in parameters and self.has_servers(parameters):
-                doors.mcp_tools.list_and_wait(self, function, parameters)
-            call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-            if call.encoded.dropped or call.relay is not None:
-                warn(call, self.warned)
+            call = self.prepare(operation, model, inputs, parameters, allowed, function)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
                 if result is None:
@@ -119,8 +111,7 @@ class CallRunner:
                 note_parts(engine, call, interrupt)
             shorten_interrupt(interrupt)
             raise
-        if self.on_result is not None:
-            self.on_result(result)
+        self.report(result)
         return result
 
     async def await_answer(
@@ -133,7 +124,7 @@ class CallRunner:
         run: Run[T] | None = None,
     ) -> T:
         """The result of an operation, for the task that awaits it. `run` sends a call."""
-        from asyncio import CancelledError
+        import asyncio
 
         from ..runtime import event_loop
 
@@ -152,7 +143,7 @@ class CallRunner:
             elif result is None:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
-        except CancelledError as cancelled:
+        except asyncio.CancelledError as cancelled:
             shorten_interrupt(cancelled, "what is answered and stored is not asked again by the next run")
             raise
         except LLMError as error:
@@ -160,8 +151,7 @@ class CallRunner:
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
-        if self.on_result is not None:
-            self.on_result(result)
+        self.report(result)
         return result
 
     def prepare(
@@ -178,7 +168,7 @@ class CallRunner:
             self.fill(parameters, operation)
         if "tools" in parameters and self.has_servers(parameters):
             doors.mcp_tools.list_and_wait(self, function, parameters)
-        call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
+        call = prepare_alike(self.engine, operation, model, inputs, parameters, allowed, function)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
         return call

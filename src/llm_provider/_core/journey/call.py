@@ -268,16 +268,7 @@ class Call(Generic[T]):
             return self.first_key
         identity = self.operation.identity
         body, draw = (self.body, part) if identity is None else identity(self, part)
-        # `key_fields` would be an extra call and an extra dictionary for each hit.
-        target, encoded = self.target, self.encoded
-        key = cache_key(
-            provider=target.provider,
-            base_url=target.url_in_key,
-            operation=encoded.operation,
-            body=body,
-            headers=encoded.headers,
-            draw=draw,
-        )
+        key = cache_key(**self.key_fields(), body=body, draw=draw)
         if self.first_key is None and part == self.parts[0]:
             self.first_key = key
         return key
@@ -305,8 +296,8 @@ class Call(Generic[T]):
         identity = self.operation.identity
         body, draw = (self.body, part) if identity is None else identity(self, part)
         target, encoded, model = self.target, self.encoded, self.request.model
-        url = target.url_in_key
-        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model)
+        url, known = target.url_in_key, encoded.payload if identity is None else None
+        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model, known)
 
     def key_fields(self) -> JSONObject:
         """The part of the key that does not depend on the payload."""

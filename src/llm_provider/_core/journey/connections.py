@@ -41,8 +41,7 @@ _LONGEST_LIST = 5.0
 
 def list_budgets(request: CommonArguments, settings: Settings) -> list[Budget]:
     """The budgets of a call and of its client."""
-    budgets = (request.budget, request.token_budget, settings.budget, settings.token_budget)
-    return [budget for budget in budgets if budget is not None]
+    return [*filter(None, (request.budget, request.token_budget, settings.budget, settings.token_budget))]
 
 
 class Connections:

@@ -257,7 +257,7 @@ class Engine(LookupEngine):
                 await flight.wait_for_other_processes()
             looks = may_be_stored or self.cache.has_second_level
             answers = await self.find_samples(call, parts) if looks else {}
-            missing = [part for part in parts if part not in answers]
+            missing = [part for part in parts if part not in answers] if answers else parts
             if missing:
                 flight.take_leases()
                 if self.cache.leases:
@@ -267,8 +267,9 @@ class Engine(LookupEngine):
                 else:
                     delivered = await self.deliver(call, missing)
                 answers.update(zip(missing, delivered, strict=False))
-            flight.result = {key: answers[part] for key, part in zip(keys, parts, strict=True)}
-        return [answers[part] for part in parts]
+            samples = [answers[part] for part in parts]
+            flight.result = dict(zip(keys, samples, strict=True))
+        return samples
 
     async def _share_apart(
         self, call: Call[Any], parts: Sequence[int], followed: Sequence[int]
@@ -425,8 +426,7 @@ class Engine(LookupEngine):
 
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
-        inbox, stored = self.loop_state().inbox, {}
-        keys = list(map(call.key, parts))
+        inbox, stored, keys = self.loop_state().inbox, {}, list(map(call.key, parts))
         entries = [self.cache.get_soon(key, inbox) for key in keys]
         for part, key, waiting in zip(parts, keys, entries, strict=True):
             entry = await waiting

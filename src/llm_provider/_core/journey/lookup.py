@@ -69,13 +69,15 @@ class LookupEngine:
         self.closed = False
         """Whether the client is closed. A closed client makes no calls."""
         self.events = Events(settings, self.statistics)
+        self.templates: dict[Any, Any] = {}
+        """By what calls have alike, their template, or False; by the hash of it, how many were made."""
         self.loaded: set[tuple[str, str]] = set()
         """The SDKs that are imported, with their transports."""
         self._loading: dict[tuple[str, str], asyncio.Task[None]] = {}
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
         self._remote: bool | None = None
-        self._adds_headers = adds_headers()
+        self.adds_headers = adds_headers()
         self._explained = 0
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -90,7 +92,7 @@ class LookupEngine:
         settings = self.settings
         named = request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
         target = resolve(*named, getattr(request, "endpoint", None))
-        if self._adds_headers:
+        if self.adds_headers:
             request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
         parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
@@ -129,10 +131,8 @@ class LookupEngine:
             upstream=request.options.get("upstream")
             if request.options
             else getattr(request, "upstream", None),
-            listeners=self.events.listeners,
+            listeners=self.find_listeners(),
         )
-        if SDK in modules or is_logging(20):
-            call.listeners = self.events.find()
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options:
@@ -142,6 +142,10 @@ class LookupEngine:
         if target.provider == "litellm" and target.base_url is None and call.cache != "only":
             self._check_provider(call)
         return call
+
+    def find_listeners(self) -> tuple[Any, ...]:
+        """Who listens to a call that is made now."""
+        return self.events.find() if SDK in modules or is_logging(20) else self.events.listeners
 
     def _check_provider(self, call: Call[Any]) -> None:
         """Raise `UnknownModelError` if no host and no provider of litellm has the prefix of the model."""
@@ -194,17 +198,16 @@ class LookupEngine:
         import asyncio
 
         try:
-            asyncio.get_running_loop()
+            here = asyncio.get_running_loop()
         except RuntimeError:
             from ..runtime.event_loop import running_loop
 
-            running_loop()  # says what to write
+            here = running_loop()  # says what to write
         if self._remote is None:
             self._remote = self.cache.lease_directory is None
         if self._remote:
             # On a network file system each read may take a message to another machine.
             return await asyncio.to_thread(self.lookup, call)
-        here = asyncio.get_running_loop()
         while (reads := self._reads.get(here, 0)) >= _READS_AT_ONCE:  # noqa: ASYNC110  # one iteration
             await asyncio.sleep(0)
         self._reads[here] = reads = reads + len(call.parts)

@@ -43,27 +43,20 @@ T = TypeVar("T")
 class Flight(Generic[T]):
     """A request under way: a context manager for its leader, which sets `result`."""
 
-    __slots__ = (
-        "_abandoned", "_ended_elsewhere", "_flights", "_followers", "_heir", "_leader", "_leases", "_sent",
-        "_since", "_wanted", "keys", "result",
-    )  # fmt: skip
+    result: T
+    _heir: SentRequests | None = None
+    """The requests of the call that pays for the leader."""
+    _abandoned = False
+    _ended_elsewhere: Sequence[str] = ()
+    """Keys whose request another process has ended."""
 
     def __init__(self, flights: Flights[T], keys: Sequence[str], sent: SentRequests, since: float) -> None:
-        self.keys = keys
-        self.result: T
-        self._flights = flights
-        self._sent, self._since = sent, since
-        self._heir: SentRequests | None = None
-        """The requests of the call that pays for the leader."""
+        self.keys, self._flights, self._sent, self._since = keys, flights, sent, since
         self._followers: dict[asyncio.Future[tuple[T, bool]], SentRequests] = {}
-        self._leader: asyncio.Task[Any]
         self._leases: list[Lease] = []
         self._wanted = sorted(set(keys))
         """The keys without a lease. All processes take leases in one order, so that no two wait for each
         other: the last of these keys is the next."""
-        self._ended_elsewhere: list[str] = []
-        """Keys whose request another process has ended."""
-        self._abandoned = False
 
     def __enter__(self) -> Flight[T]:
         leader = asyncio.current_task()
@@ -87,7 +80,7 @@ class Flight(Generic[T]):
     @property
     def elsewhere(self) -> bool:
         """Whether another process asks for a part of this request, or has ended to since the look-up."""
-        return bool(self._wanted) or any(lease.released_before > self._since for lease in self._leases)
+        return bool(self._wanted) or max([each.released_before for each in self._leases]) > self._since
 
     async def wait_for_other_processes(self) -> None:
         """Wait until no other process asks for a part. Its answer may then be in the cache."""
@@ -97,7 +90,7 @@ class Flight(Generic[T]):
                 lease = await self._flights.leases.wait(self._wanted[-1])
             key = self._wanted.pop()
             if lease is None:
-                self._ended_elsewhere.append(key)
+                self._ended_elsewhere = (*self._ended_elsewhere, key)
             else:
                 self._leases.append(lease)
             self._take_wanted_leases()
@@ -108,7 +101,7 @@ class Flight(Generic[T]):
             lease = self._flights.leases.take(key)
             if lease is not None:
                 self._leases.append(lease)
-        self._ended_elsewhere.clear()
+        self._ended_elsewhere = ()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -118,6 +111,8 @@ class Flight(Generic[T]):
         is_finished = error is None or (isinstance(error, Exception) and self._sent.attempts > 0)
         for lease in self._leases:
             lease.release(finished=is_finished)
+        if not (self._followers or self._abandoned):
+            return
         if self._abandoned:
             self._hand_over()
         followers, self._followers = self._followers, {}
@@ -204,7 +199,8 @@ class Flights(Generic[T]):
 
     def begin(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:
         """Let other calls follow a flight."""
-        self._flights.update(dict.fromkeys(flight.keys, flight))
+        for key in flight.keys:
+            self._flights[key] = flight
         self._led[leader] = flight
 
     def end(self, flight: Flight[T], leader: asyncio.Task[Any]) -> None:

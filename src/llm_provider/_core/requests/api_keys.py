@@ -137,14 +137,18 @@ class SealedText(str):
         return str, (str(self),)
 
 
-def make_key(where: str, texts: list[str]) -> APIKey:
+_known_key = functools.lru_cache(maxsize=64)(APIKey)
+"""Cached, as every call finds the same few."""
+
+
+def make_key(where: str, texts: list[str], provider: str | None = None) -> APIKey:
     """The key in a list of one; a `RequestError` names its place if it cannot be sent."""
     try:
-        return APIKey(texts.pop())
+        return _known_key(texts.pop())
     except RequestError as error:
         problem = error.message
     # A new error, because the traceback of the first one may show the text among its local variables.
-    raise RequestError(f"{where}: {problem}")
+    raise RequestError(f"{where}: {problem}", provider=provider)
 
 
 _OWN = "LLM_PROVIDER_"
@@ -246,25 +250,15 @@ class KeyWarning(UserWarning):
     """
 
 
-@functools.lru_cache(maxsize=64)
-def _of_environment(value: str) -> APIKey | None:
-    """The key in the value of a variable; None if it is blank. Cached, as every call finds the same few."""
-    return APIKey(value.strip()) if value.strip() else None
-
-
 def find_written_key(
     provider: str, variables: Sequence[str], env_file: EnvFile | None = None
 ) -> APIKey | None:
     """The key in the first of some variables that is set, of the environment or else of a `.env` file."""
     for variable in variables:
         # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
-        try:
-            if (key := _of_environment(os.environ.get(variable, ""))) is not None:
-                return key
-            continue
-        except RequestError as error:
-            problem = error.message
-        raise RequestError(f"{variable}: {problem}", provider=provider)
+        texts = [os.environ.get(variable, "").strip()]
+        if texts[0]:
+            return make_key(variable, texts, provider)
     for variable in variables:
         if env_file is not None and env_file.get(variable):
             return make_key(f"{variable} in {env_file.path}", [env_file.get(variable)])

@@ -80,7 +80,8 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, ob
         if plain is None or (whole and isinstance(plain, float)) or not low <= plain <= high:
             remedy = doors.remedies.number_remedy(name, value, low, high, whole=whole)
             raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
-        return plain
+        # -0.0 equals 0.0, and is another text in JSON.
+        return plain + 0
 
     return check
 

@@ -57,6 +57,7 @@ class Inbox:
         self._posted: deque[Post] = deque()
         self._results: deque[Post] = deque()
         self._woken = False
+        self.make_future = functools.partial(UncancellableFuture, loop=loop)
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
         """Have the loop call a function, which must not raise; `RuntimeError` if the loop is closed."""
@@ -98,9 +99,9 @@ class Inbox:
         self._woken = False
         posted, results = self._posted, self._results
         for _ in range(_AT_ONCE):
-            if not (results or posted):
+            if not (first := results or posted):
                 return
-            function, arguments = (results or posted).popleft()
+            function, arguments = first.popleft()
             function(*arguments)
         if (results or posted) and not self._woken:
             self._woken = True
@@ -179,12 +180,13 @@ _closers: list[Callable[[], None]] = []
 
 def current() -> BackgroundLoop:
     """The loop of the process. It is started if there is none; `RuntimeError` at the end of the process."""
-    if _of_requests.started is None and not threading.main_thread().is_alive():
+    background = _of_requests.started
+    if background is None and not threading.main_thread().is_alive():
         raise RuntimeError(
             "this process makes its first call after its main thread has ended, when Python starts "
             "no more work: join your threads, or make a first call in the main thread"
         )
-    return _of_requests.start()
+    return background or _of_requests.start()
 
 
 Settle: TypeAlias = Callable[[T | BaseException], object]
@@ -223,7 +225,7 @@ class BackgroundTask(Generic[T]):
     def _start(self) -> None:
         if self._settle is None:
             return
-        self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
+        self._task = self._inbox.loop.create_task(self._run(), context=self._context)
 
     async def _run(self) -> None:
         outcome: T | BaseException
@@ -300,11 +302,12 @@ class UncancellableFuture(asyncio.Future[T]):
 async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     try:
-        future: asyncio.Future[T] = running_loop().create_future()
+        here = inbox_here()
     except RuntimeError:
         coroutine.close()
         raise
-    hand_over = functools.partial(inbox_here().post_with_others, _settle, future)
+    future: asyncio.Future[T] = here.loop.create_future()
+    hand_over = functools.partial(here.post_with_others, _settle, future)
     task = BackgroundTask(coroutine, hand_over, cancel, inbox).start()
     try:
         return await future

@@ -275,24 +275,23 @@ position_lock = threading.Lock()
 """Held while a thread uses the position of a file, on Windows."""
 
 
-def write_at(descriptor: int, data: bytes, position: int) -> None:
-    """Write to a position of a file."""
-    if sys.platform != "win32":
-        os.pwrite(descriptor, data, position)
-    else:
+if sys.platform == "win32":
+
+    def write_at(descriptor: int, data: bytes, position: int) -> int:
+        """Write to a position of a file."""
         with position_lock:
             os.lseek(descriptor, position, os.SEEK_SET)
-            os.write(descriptor, data)
+            return os.write(descriptor, data)
 
-
-def read_at(descriptor: int, length: int, position: int) -> bytes:
-    """Read from a position of a file."""
-    if sys.platform != "win32":
-        return os.pread(descriptor, length, position)
-    else:  # noqa: RET505  # the type checker skips the branch of the other system
+    def read_at(descriptor: int, length: int, position: int) -> bytes:
+        """Read from a position of a file."""
         with position_lock:
             os.lseek(descriptor, position, os.SEEK_SET)
             return os.read(descriptor, length)
+
+else:
+    from os import pread as read_at
+    from os import pwrite as write_at
 
 
 def remove_file(path: Path) -> None:

@@ -84,12 +84,19 @@ class Lease:
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
-        opened, self._files = self._files, None
+        opened, self._files, tag = self._files, None, self._tag
         # In a forked child the lease is no longer among those held.
-        if opened is not None and opened.held.get(self._tag) is self:
-            del opened.held[self._tag]
-            with contextlib.suppress(OSError):  # the kernel releases it when the process ends
-                opened.release(self._tag, self._address, finished)
+        if opened is None or opened.held.get(tag) is not self:
+            return
+        del opened.held[tag]
+        descriptor, position, mark = self._address
+        try:
+            try:
+                files.write_at(descriptor, tag + (_token() if finished else _UNFINISHED), mark)
+            finally:
+                locks.unlock_byte(descriptor, position)
+        except OSError:
+            return  # the kernel releases it when the process ends
 
 
 class _Mark(NamedTuple):
@@ -113,10 +120,9 @@ class _Files:
             self._descriptors.append(files.open_descriptor(directory / str(number), files.PRIVATE, 0o600))
 
     def address_of(self, tag: bytes) -> _Address:
-        number = int.from_bytes(tag, "big")
-        slot = number // _FILES % _SLOTS
+        number = int.from_bytes(tag)
         # File positions are signed, so the hash is shifted. A locked byte need not exist.
-        return self._descriptors[number % _FILES], number >> 2, slot * _MARK_BYTES
+        return self._descriptors[number % _FILES], number >> 2, number // _FILES % _SLOTS * _MARK_BYTES
 
     def take(self, tag: bytes) -> Lease | None:
         if tag in self.held:
@@ -125,21 +131,16 @@ class _Files:
         if not locks.lock_byte(descriptor, position):
             return None
         lease = self.held[tag] = Lease(self, tag, address)
-        with contextlib.suppress(OSError):  # the next check finds out
-            stored = files.read_at(descriptor, _BEAT_OFFSET, mark)
-            if any(stored[:_TAG_BYTES]):
-                token = stored[_TAG_BYTES:]
-                is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
-                moment = int.from_bytes(token, "big") / 1e9 if is_dated else float("inf")
-                lease.released_before = moment + _RELEASING_SECONDS
-        return lease
-
-    def release(self, tag: bytes, address: _Address, finished: bool) -> None:
-        descriptor, position, mark = address
         try:
-            files.write_at(descriptor, tag + (_token() if finished else _UNFINISHED), mark)
-        finally:
-            locks.unlock_byte(descriptor, position)
+            stored = files.read_at(descriptor, _BEAT_OFFSET, mark)
+        except OSError:
+            return lease  # the next check finds out
+        if any(stored[:_TAG_BYTES]):
+            token = stored[_TAG_BYTES:]
+            is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
+            moment = int.from_bytes(token) / 1e9 if is_dated else float("inf")
+            lease.released_before = moment + _RELEASING_SECONDS
+        return lease
 
     def mark(self, tag: bytes) -> _Mark:
         descriptor, _, mark = self.address_of(tag)
@@ -279,7 +280,7 @@ def _tag(name: str) -> bytes:
 
 
 def _token() -> bytes:
-    return clock.monotonic_ns().to_bytes(_TOKEN_BYTES, "big")
+    return clock.monotonic_ns().to_bytes(_TOKEN_BYTES)
 
 
 def _forget_parent() -> None:

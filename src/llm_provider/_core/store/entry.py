@@ -74,6 +74,8 @@ class Question(NamedTuple):
     draw: int
     """The number of the sample, from 0."""
     model: str
+    payload: JSONObject | None = None
+    """What the body was made of, if it is known. The user may have changed it since."""
 
     @property
     def tag(self) -> str:
@@ -95,10 +97,18 @@ class Question(NamedTuple):
             "headers": {name: digest(value) for name, value in self.headers.items()},
             "model": self.model,
             "operation": self.operation,
-            "payload": orjson.Fragment(self.body) if short else elide(orjson.loads(self.body)),
+            "payload": orjson.Fragment(self.body) if short else self._elide(),
             "provider": self.provider,
         }
         return orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
+
+    def _elide(self) -> object:
+        """The payload without its long texts. One that is known need not be parsed, which takes longest."""
+        with contextlib.suppress(TypeError, RuntimeError):  # another thread may change it meanwhile
+            elided = elide(self.payload)
+            if orjson.dumps(self.payload, option=orjson.OPT_SORT_KEYS) == self.body:
+                return elided
+        return elide(orjson.loads(self.body))
 
 
 class Entry(NamedTuple):
@@ -190,7 +200,7 @@ def elide(value: object) -> object:
         return {ELIDED: {"length": len(value), "sha256": digest(value), "start": value[:_EXCERPT]}}
     if isinstance(value, dict):
         return {name: elide(part) for name, part in value.items()}
-    return [elide(part) for part in value] if isinstance(value, list) else value
+    return [elide(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def lacks_text(value: object) -> bool:
@@ -388,9 +398,9 @@ class Writer(_File):
         if identity_of(self._path) != self.identity:
             raise ReplacedFileError(f"{self._path} was deleted or replaced while it was open")
 
-    def delete(self, keys: Sequence[str], patience: float) -> None:
+    def delete(self, keys: Sequence[tuple[str]], patience: float) -> None:
         """Delete rows in one transaction; `sqlite3.Error` if they are not deleted."""
-        self._transact(_DELETE, [(key,) for key in keys], patience)
+        self._transact(_DELETE, keys, patience)
 
     def _transact(self, statement: str, rows: Sequence[tuple[object, ...]], patience: float) -> None:
         writer = self._connection or self._open(patience)

@@ -252,7 +252,7 @@ class ResponseCache:
 
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
         failures = self._try_to_write(dict(entries), self._patience)
-        return [key not in failures for key, _ in entries]
+        return [key not in failures for key, _ in entries] if failures else [True] * len(entries)
 
     def _try_to_write(self, entries: dict[str, Entry], patience: float) -> set[str]:
         """Store entries. Those that cannot be stored are kept in memory, and their keys are returned."""

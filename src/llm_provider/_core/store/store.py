@@ -45,7 +45,7 @@ from .entry import (
     rescue,
 )
 
-T = TypeVar("T")
+T = TypeVar("T", Row, tuple[str])
 
 PATIENCE = 5.0
 """Seconds that a batch of writes waits for the locks of other processes, all shards together."""
@@ -214,7 +214,7 @@ class Store:
 
     def write(self, rows: Sequence[Row], patience: float = PATIENCE) -> dict[str, Exception]:
         """Store values, a transaction for each shard. Returns the keys that are not stored, with errors."""
-        return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
+        return self._change_shards(Writer.write, rows, patience)
 
     def insert(self, rows: Sequence[Row]) -> int:
         """`write`, which raises the first failure. Returns the number of answers."""
@@ -223,11 +223,11 @@ class Store:
         return len({key for key, _, _ in rows})
 
     def delete(self, keys: Sequence[str]) -> None:
-        for error in self._change_shards(Writer.delete, {key: key for key in keys}, PATIENCE).values():
+        for error in self._change_shards(Writer.delete, [(key,) for key in keys], PATIENCE).values():
             raise error
 
     def _change_shards(
-        self, change: Callable[[Writer, list[T], float], None], items: dict[str, T], patience: float
+        self, change: Callable[[Writer, list[T], float], None], rows: Sequence[T], patience: float
     ) -> dict[str, Exception]:
         failures: dict[str, Exception] = {}
         with self._writing:
@@ -235,20 +235,18 @@ class Store:
                 self._require_locks()
             writers = self._writers or self._open_for_writing()
             deadline = clock.monotonic() + patience
-            shards: dict[int, list[str]] = {}
-            for key in items:
-                shards.setdefault(_hash(key) % len(writers), []).append(key)
-            for index, keys in shards.items():
+            shards: dict[int, list[T]] = {}
+            for row in rows:
+                shards.setdefault(_hash(row[0]) % len(writers), []).append(row)
+            for index, part in shards.items():
                 # A shard that stays locked delays one batch of writes, and further ones hardly.
                 # In tenths of a second: a new one costs the writer a statement that SQLite parses.
-                left = 0.0 if index in self._stuck else round(deadline - clock.monotonic(), 1)
+                left = 0.0 if index in self._stuck else int(10 * (deadline - clock.monotonic())) / 10
                 try:
-                    self._change_shard(
-                        writers[index], change, [items[key] for key in keys], max(left, _IMPATIENCE)
-                    )
+                    self._change_shard(writers[index], change, part, max(left, _IMPATIENCE))
                     self._stuck.discard(index)
                 except (OSError, sqlite3.Error) as error:
-                    failures.update(dict.fromkeys(keys, error))
+                    failures.update((row[0], error) for row in part)
                     if is_busy(error):
                         self._stuck.add(index)
                         self._doubts_locks = True

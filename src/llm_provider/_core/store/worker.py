@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-_Waiter: TypeAlias = "tuple[Future[ResultT] | asyncio.Future[ResultT], Inbox | None]"
-"""A future, and the inbox of its event loop, if it belongs to one."""
+_Waiting: TypeAlias = "tuple[ItemT, Callable[[ResultT], object], Inbox | None]"
+"""An item, what gets its result, and the inbox of the event loop where that is called, if it is on one."""
 
 
 _BUSY = 1000.0
@@ -122,7 +122,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
         self._work = work
         self._linger = linger
         self._lock = threading.Lock()
-        self._items: list[tuple[ItemT, _Waiter[ResultT]]] = []
+        self._items: list[_Waiting[ItemT, ResultT]] = []
         self._handed_over = False
         self._under_way = 0
         self._taken_at = self._rate = 0.0
@@ -135,15 +135,13 @@ class BatchQueue(Generic[ItemT, ResultT]):
         """Submit an item from any thread. The future cannot be cancelled."""
         future: Future[ResultT] = Future()
         future.set_running_or_notify_cancel()
-        self._add(item, (future, None))
+        self._add((item, future.set_result, None))
         return future
 
     def submit_from(self, inbox: Inbox, item: ItemT) -> asyncio.Future[ResultT]:
         """Submit an item from the thread of an inbox's event loop. The future cannot be cancelled."""
-        from ..runtime.event_loop import UncancellableFuture
-
-        future: asyncio.Future[ResultT] = UncancellableFuture(loop=inbox.loop)
-        self._add(item, (future, inbox))
+        future: asyncio.Future[ResultT] = inbox.make_future()
+        self._add((item, future.set_result, inbox))
         return future
 
     def drain(self) -> None:
@@ -156,39 +154,35 @@ class BatchQueue(Generic[ItemT, ResultT]):
         if len(self):
             self._worker.submit(self._run).result()
 
-    def _add(self, item: ItemT, waiter: _Waiter[ResultT]) -> None:
-        with self._lock:
-            self._items.append((item, waiter))
-            first, self._handed_over = not self._handed_over, True
-        if first:
+    def _add(self, waiting: _Waiting[ItemT, ResultT]) -> None:
+        self._items.append(waiting)
+        # `_run` clears the mark before it takes the items, so it finds one that was appended before that.
+        if not self._handed_over:
+            self._handed_over = True
             self._worker.post(self._run)
 
     def _run(self) -> None:
         if self._linger and self._rate > _BUSY and clock.monotonic() - self._taken_at < _MEMORY:
             clock.sleep(self._linger * min(self._rate / _BUSY, _LONGEST))
-        with self._lock:
-            batch, self._items = self._items, []
-            self._under_way = len(batch)
-            self._handed_over = bool(batch)
+        with self._lock:  # a thread that is being closed may still run
+            self._handed_over = False
+            self._under_way = count = len(self._items)
+            batch = self._items[:count]
+            del self._items[:count]  # other threads only append
         if not batch:
             return  # a task of `flush` has done them
         if self._linger:
             now = clock.monotonic()
             elapsed, self._taken_at = max(now - self._taken_at, 1e-4), now
             self._rate += (len(batch) / elapsed - self._rate) * min(elapsed / _MEMORY, 1.0)
-        results = self._work([item for item, _ in batch])
-        with self._lock:
-            self._under_way = 0
-            more = self._handed_over = bool(self._items)
-        if more:
-            # Items that came meanwhile are another task, so that other work of the thread is not delayed.
-            self._worker.post(self._run)
+        results = self._work([item for item, _, _ in batch])
+        self._under_way = 0
         posts: dict[Inbox, list[Post]] = {}
-        for (_, (future, inbox)), result in zip(batch, results, strict=True):
+        for (_, settle, inbox), result in zip(batch, results, strict=True):
             if inbox is None:
-                future.set_result(result)
+                settle(result)
             else:
-                posts.setdefault(inbox, []).append((future.set_result, (result,)))
+                posts.setdefault(inbox, []).append((settle, (result,)))
         for inbox, each in posts.items():
             with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
                 inbox.post_results(each)
