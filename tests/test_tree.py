@@ -83,7 +83,7 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
-    "_core/formats/transport/test_repeated_requests.py": "later requests to an address, which http_client.py writes",
+    "_core/formats/transport/test_repeated_requests.py": "later requests of http_client.py",
     "_core/journey/test_doubts.py": "outages that connections.py doubts",
     "_core/journey/test_attempt.py": "single requests of sender.py, and steps of stream.py",
     "_core/journey/test_repair.py": "answers that do not match, which engine.py asks for again",
