@@ -2,8 +2,8 @@
 
 `tests/data/before_the_wall/written.zip` has every kind of file, written by the commit that `write.py` beside
 it names, and the values that this commit read from them. An entry that is written today differs from it in
-the numbers `created` and `seconds` of its head and by its field `plain`, which older versions do not read,
-and therefore in the checksum of 16 bytes before the head.
+the numbers `created` and `seconds` of its head and by its fields `plain` and `decoded`, which older versions do
+not read, and therefore in the checksum of 16 bytes before the head.
 """
 
 import fcntl
@@ -87,10 +87,11 @@ CLOCK = re.compile(rb'(?<="created":)\d+|(?<="created_at":)\d+|(?<="at":)[\d.]+'
 
 
 def split(key: str, value: bytes) -> tuple[list[tuple[str, Any]], bytes, bytes]:
-    """Head, reply and question of an entry, whose first checksum holds, without times and `plain`."""
+    """Head, reply and question of an entry, whose first checksum holds, without times and new fields."""
     start = value.index(b"\n", 16) + 1
     head = json.loads(value[16:start])
     assert head.pop("plain", True) is True
+    head.pop("decoded", None)
     end = start + head["size"]
     assert value[:16] == hashlib.sha256(key.encode() + value[16:end]).digest()[:16]
     reply = CLOCK.sub(b"", value[start:end])
