@@ -2,8 +2,8 @@
 
 `tests/data/before_the_wall/written.zip` has every kind of file, written by the commit that `write.py` beside
 it names, and the values that this commit read from them. An entry that is written today differs from it in
-the numbers `created` and `seconds` of its head and by its fields `plain` and `decoded`, which older versions do
-not read, and therefore in the checksum of 16 bytes before the head.
+the numbers `created` and `seconds` of its head and by its fields `plain` and `decoded`, which older versions
+do not read, and therefore in the checksum of 16 bytes before the head.
 """
 
 import fcntl

@@ -250,23 +250,19 @@ class AioHttp:
         return _Received(answer, self._most_bytes)
 
     def _build_request(self, url: str, headers: Mapping[str, str], body: bytes) -> Any:
-        if len(body) <= _SMALL_BYTES and url in self._requests:
-            return self._requests[url].repeat(headers, body)
-        from yarl import URL
-
-        request = _request_class()(
-            "POST",
-            URL(url, encoded=True),
-            headers=headers,
-            data=body_of(body),
-            response_class=_answer_class(),
-            session=self._session,
-        )
-        if len(body) <= _SMALL_BYTES:
+        if len(body) > _SMALL_BYTES:
+            return self._make_request(url, headers=headers, data=body_of(body))
+        if url not in self._requests:
             if len(self._requests) >= _MOST_ADDRESSES:
                 self._requests.clear()
-            self._requests[url] = request.repeat({}, b"")
-        return request
+            self._requests[url] = self._make_request(url)
+        return self._requests[url].repeat(headers, body)
+
+    def _make_request(self, url: str, **more: Any) -> Any:
+        from yarl import URL
+
+        address, answers = URL(url, encoded=True), _answer_class()
+        return _request_class()("POST", address, response_class=answers, session=self._session, **more)
 
     def build_response(self, received: Any) -> Any:
         """An answer that has been read as a response of httpx, which an SDK makes its error of."""
@@ -320,7 +316,7 @@ def _request_class() -> Any:
     added = {"accept": "*/*", "user-agent": SERVER_SOFTWARE, **_ACCEPTED}
 
     class Request(aiohttp.ClientRequest):
-        """A request that can be repeated with another small body, which it writes at once with its headers.
+        """A request that can be repeated with a small body, which it writes at once with its headers.
 
         aiohttp reads the address anew for each request, wraps its body and starts a task that writes it. With
         that a call executes 11,900 instructions instead of 10,500.
@@ -333,6 +329,7 @@ def _request_class() -> Any:
             return super().connection_key
 
         def update_headers(self, headers: Any) -> None:
+            headers = headers or {}
             host = {} if "host" in headers else {"Host": self.url.host_port_subcomponent}
             self.headers = CIMultiDict(host | added | headers)
 
