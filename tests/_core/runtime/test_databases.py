@@ -68,6 +68,44 @@ while True:
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
+def test_an_interrupt_at_any_question_of_a_statement_is_no_damage() -> None:
+    code = """
+import sqlite3
+from llm_provider._core.runtime.databases import is_corrupt
+
+STATEMENTS = (
+    "SELECT name FROM kept WHERE number = 1 AND typeof(name) = 'text' ORDER BY name",
+    "INSERT INTO kept VALUES (2, 'new') ON CONFLICT (number) DO UPDATE SET name = excluded.name",
+)
+database = sqlite3.connect(":memory:", isolation_level=None)
+database.execute("CREATE TABLE kept (number INTEGER PRIMARY KEY, name)")
+interrupted = complete = 0
+for statement in STATEMENTS:
+    for ask in range(1, 30):
+        left = ask
+
+        def decide(*_):
+            global left
+            left -= 1
+            if not left:
+                raise KeyboardInterrupt
+            return sqlite3.SQLITE_OK
+
+        database.set_authorizer(decide)
+        try:
+            database.execute(statement + " -- " + str(ask)).fetchall()
+            complete += 1
+        except sqlite3.Error as error:
+            try:
+                print("damaged:", is_corrupt(error), error)
+            except KeyboardInterrupt:
+                interrupted += 1
+print(interrupted > 5, complete > 10)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 def test_the_file_of_a_budget_runs_nothing(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "budget.sqlite"
     client.call("gpt-6.1-sol", "Hi", budget=Budget(10, path=file))

@@ -24,8 +24,7 @@ from .termination import Terminated, is_terminated
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH)
-"""The last is the code of a statement that would run what somebody put into the database."""
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Allowed(NamedTuple):
@@ -104,13 +103,15 @@ def is_corrupt(error: Exception) -> bool:
     """Whether an error means a damaged database, or a file that is no database."""
     if not isinstance(error, sqlite3.DatabaseError):
         return False
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_AUTH and not _denied:
+    code, message = getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
+    # That of a function has the code of any error.
+    is_refused = code == sqlite3.SQLITE_AUTH or message.startswith("not authorized")
+    if is_refused and not _denied:
         # SQLite drops what a signal's handler raises while it asks, and then reads that as a refusal.
         raise Terminated if is_terminated() else KeyboardInterrupt
     # An empty file is a database without tables.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT or str(error).startswith(
-        ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
-    )
+    unlike = "no such table", "no such column", "cannot modify Cache because it is a view"
+    return is_refused or code in _CORRUPT or message.startswith(unlike)
 
 
 def remove_database(path: Path, identity: Identity | None) -> None:
