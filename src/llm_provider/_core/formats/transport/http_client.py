@@ -14,7 +14,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
@@ -318,8 +318,8 @@ def _request_class() -> Any:
     class Request(aiohttp.ClientRequest):
         """A request that can be repeated with a small body, which it writes at once with its headers.
 
-        aiohttp reads the address anew for each request, wraps its body and starts a task that writes it. With
-        that a call executes 11,900 instructions instead of 10,500.
+        aiohttp reads the address anew for each request, wraps its body and, before Python 3.12, starts a task
+        that writes it. Without that, and with `_Received.aread`, a call executes 1,400 instructions less.
         """
 
         content = b""
@@ -356,11 +356,9 @@ def _request_class() -> Any:
 
         def _make_answer(self, protocol: Any) -> tuple[aiohttp.ClientResponse, StreamWriter] | None:
             """The answer, which has not come, and what writes the request; None with an unknown release."""
+            make: Any = self.response_class
             try:
-                writer, make = (
-                    StreamWriter(protocol, self.loop),
-                    cast("Callable[..., Any]", self.response_class),
-                )
+                writer = StreamWriter(protocol, self.loop)
                 answer = make(
                     self.method,
                     self.original_url,
