@@ -1,8 +1,8 @@
 """Calls that differ in their prompt alone are encoded once, as a template, and each prompt is then filled in.
 
-A batch has one template: a hit of `call_many` executes 1,198 bytecode instructions with it, and 1,943 without.
-A client remembers templates of single calls: a hit of `call` executes 1,836 with one, and 2,392 without
-(Python 3.11, prompts of 900 characters).
+A batch has one template: a hit of `call_many` executes 1,198 bytecode instructions with it, and 1,943
+without. A client remembers templates of single calls: a hit of `call` executes 1,836 with one, and 2,392
+without (Python 3.11, prompts of 900 characters).
 
 The bytes around the prompt are equal for all these calls. This module finds the place of the prompt by
 encoding two prompts and comparing the results, so it does not depend on a wire format. A prompt that is not
